@@ -2,11 +2,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -233,6 +235,25 @@ BOOST_AUTO_TEST_CASE(a_block_larger_than_memory_is_refused) {
     BOOST_TEST((error.code == Exit::io));
     BOOST_TEST(std::string(error.what()).find("out of memory") != std::string::npos);
   }
+}
+
+BOOST_AUTO_TEST_CASE(new_arrays_in_a_scope_are_poisoned_and_results_of_arithmetic_remain_so) {
+  const auto poisoned = [](const Array& x, const auto& f) {
+    return std::all_of(x.values().begin(), x.values().end(),
+                       [&](real v) { return PoisonNewBlocks::is_poison(f(v)); });
+  };
+  {
+    const PoisonNewBlocks poison;
+    const Array x({5});
+    BOOST_TEST(poisoned(x, [](real v) { return v; }));
+    BOOST_TEST(poisoned(x, [](real v) { return -v; }));
+    BOOST_TEST(poisoned(x, [](real v) { return 2 * v - 1; }));
+    { const PoisonNewBlocks inner; }
+    BOOST_TEST(poisoned(Array({5}), [](real v) { return v; }));
+  }
+  BOOST_TEST(!PoisonNewBlocks::active);
+  for (const real v : {real(0), std::numeric_limits<real>::quiet_NaN()})
+    BOOST_TEST(!PoisonNewBlocks::is_poison(v));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

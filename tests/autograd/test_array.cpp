@@ -165,4 +165,14 @@ BOOST_AUTO_TEST_CASE(arrays_and_tensors_are_printed_with_shape_and_values) {
   BOOST_TEST(printed(-Tensor::variable(Array::of({1}))) == "[1] [-1], with a gradient");
 }
 
+BOOST_AUTO_TEST_CASE(only_an_axis_of_more_than_seven_entries_is_printed_in_part) {
+  const auto printed = [](const Array& x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+  };
+  BOOST_TEST(printed(Array::of({1, 2, 3, 4, 5, 6, 7})) == "[7] [1, 2, 3, 4, 5, 6, 7]");
+  BOOST_TEST(printed(Array::of({1, 2, 3, 4, 5, 6, 7, 8})) == "[8] [1, 2, 3, …, 6, 7, 8]");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -113,4 +113,30 @@ BOOST_AUTO_TEST_CASE(weights_of_hard_and_sum_score_maps_and_of_top_k_are_logged)
   }
 }
 
+BOOST_AUTO_TEST_CASE(log_returns_the_query_key_and_value_of_each_head) {
+  constexpr std::int64_t heads = 4, key_heads = 2, size = 3, d = heads * size,
+                         key_d = key_heads * size;
+  const std::vector<std::int32_t> offsets{0, 5};
+  const AttentionOptions options{.heads = heads, .key_heads = key_heads};
+  const Tensor qkv = random_rows(5, d + 2 * key_d, 1), q = random_rows(5, d, 2),
+               kv = random_rows(5, 2 * key_d, 3);
+  std::vector<AttentionRecord> records;
+  const AttentionLog log(records);
+  self_attention(qkv, offsets, options);
+  cross_attention(q, kv, offsets, offsets, options);
+  BOOST_REQUIRE(records.size() == 2u);
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const std::int64_t own = head * size, shared = head / 2 * size;  // two heads share a key head
+    for (const std::int64_t row : {0, 4}) {
+      const real *const self = qkv.value().row(row), *const pair = kv.value().row(row);
+      BOOST_TEST(records[0].query(row, head) == self + own);
+      BOOST_TEST(records[0].key(row, head) == self + d + shared);
+      BOOST_TEST(records[0].value(row, head) == self + d + key_d + shared);
+      BOOST_TEST(records[1].query(row, head) == q.value().row(row) + own);
+      BOOST_TEST(records[1].key(row, head) == pair + shared);
+      BOOST_TEST(records[1].value(row, head) == pair + key_d + shared);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

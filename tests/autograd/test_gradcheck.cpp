@@ -462,4 +462,67 @@ BOOST_AUTO_TEST_CASE(invalid_tolerances_are_refused) {
   EXPECT_FAIL(gradcheck({.abs = NAN}, square, normal({2})), "abs >= 0");
 }
 
+BOOST_AUTO_TEST_CASE(the_step_option_determines_how_far_entries_move) {
+  const Tensor w = Tensor::variable(array_of({2}, {1, -10}));
+  const Array start = w.value().clone();
+  Array moved = Array::zeros({2});
+  bool comparing = true;  // later stages change the values, too
+  const auto f = [&] {
+    for (std::int64_t i = 0; comparing && i < 2; ++i)
+      moved.data()[i] = std::max(moved.data()[i], std::abs(w.value().data()[i] - start.data()[i]));
+    return scale(w, 3);
+  };
+  GradcheckOptions options;
+  options.step = 0.3;
+  options.on_parameter = [&](const ParameterCheck&) { comparing = false; };
+  BOOST_TEST(gradcheck_parameters(f, {{"w", w}}, options));
+  // The steps 0.3 and 0.3 · 10 are rounded down to powers of two; the outer points of the stencil
+  // are two steps away.
+  BOOST_TEST(moved.data()[0] == 0.5);
+  BOOST_TEST(moved.data()[1] == 4);
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_errors_are_reported_first) {
+  const auto growing = planted([](const Array& x) { return x; },
+                               [](const Array&, const Array&, const Array& dy) {
+                                 return generate(dy.shape(), [&](auto i) {
+                                   return dy.data()[i] * (1 + 0.01 * static_cast<double>(i));
+                                 });
+                               });
+  const GradcheckResult result = gradcheck(growing, normal({8}));
+  const std::vector<GradcheckEntry>& worst = result.parameters[0].worst;
+  BOOST_REQUIRE(worst.size() == 5u);  // of seven wrong entries
+  for (std::size_t k = 0; k < 5; ++k) BOOST_TEST(worst[k].index == 7 - static_cast<int>(k));
+  EXPECT_WRONG(result, "7 of 8 entries");
+  EXPECT_WRONG(result, "worst at [7]: analytic");
+  EXPECT_WRONG(result, "also [6]: analytic");
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_kinks_is_reported_if_not_all_are_listed) {
+  const auto rectify = [](const Tensor& x) { return relu(x); };
+  const GradcheckResult many = gradcheck(rectify, array_of({8}, {0, 0, 0, 0, 0, 0, 0, 1}));
+  BOOST_TEST(many);
+  BOOST_TEST(many.parameters[0].kinks == 7);
+  BOOST_TEST(many.parameters[0].kinked.size() == 5u);
+  BOOST_TEST(says(many.report(), "… 7 kinks in all"), many);
+  const GradcheckResult few = gradcheck(rectify, array_of({3}, {0, 0, 1}));
+  BOOST_TEST(!says(few.report(), "in all"), few);
+}
+
+BOOST_AUTO_TEST_CASE(a_dependence_on_other_variables_passes_if_it_is_allowed) {
+  const Tensor hidden = Tensor::variable(normal({3}, 2));
+  const auto f = [&](const Tensor& x) { return mul(x, hidden); };
+  BOOST_TEST(!gradcheck(f, normal({3})).passed());
+  BOOST_TEST(gradcheck({.allow_unlisted = true}, f, normal({3})));
+}
+
+BOOST_AUTO_TEST_CASE(the_report_states_the_tolerances_and_the_seed) {
+  const GradcheckResult result =
+      gradcheck({.rel = 1e-5, .abs = 1e-7, .seed = 9}, square, normal({3}));
+  BOOST_TEST(says(result.report(),
+                  "allowed: |analytic - numeric| <= 1e-07 + 1e-05 max(|analytic|, |numeric|); "
+                  "seed 9"),
+             result);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

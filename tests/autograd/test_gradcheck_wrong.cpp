@@ -450,4 +450,143 @@ BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_fail) {
   EXPECT_WRONG(gradcheck_parameters(f, derived), "it is the result of an op");
 }
 
+BOOST_AUTO_TEST_CASE(further_factors_are_named) {
+  const auto minus_twice = square_with(
+      [](const Array& x, const Array&, const Array& dy) { return value(scale(right(x, dy), -2)); });
+  EXPECT_WRONG(gradcheck(minus_twice, normal({3, 5})), "analytic / numeric = -2 throughout (-2)");
+  const auto scaled_twice = planted(
+      [](const Array& x) { return value(scale(x, real(1 / 0.9))); },
+      [](const Array&, const Array&, const Array& dy) { return value(scale(dy, real(1 / 0.81))); });
+  EXPECT_WRONG(gradcheck(scaled_twice, normal({2, 5})),
+               "(1/(1 - 0.1), as if a dropout with p = 0.1 scaled twice)");
+  const auto not_divided = planted([](const Array& x) { return value(mean(x)); },
+                                   [](const Array& x, const Array&, const Array& dy) {
+                                     return Array::full(x.shape(), dy.item());
+                                   });
+  EXPECT_WRONG(gradcheck(not_divided, normal({3, 4})),
+               "analytic / numeric = 12 throughout (12, the number of the tensor's values)");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_or_superfluous_factor_of_every_entry_is_named) {
+  const auto without_x =
+      square_with([](const Array&, const Array&, const Array& dy) { return value(scale(dy, 2)); });
+  EXPECT_WRONG(gradcheck(without_x, normal({3, 4})),
+               "missing factor: entry by entry, a product with x itself is missing");
+  const auto exponential = [](const Backward& df) {
+    return planted([](const Array& x) { return value(exp(x)); }, df);
+  };
+  EXPECT_WRONG(
+      gradcheck(exponential([](const Array&, const Array&, const Array& dy) { return dy; }),
+                normal({3, 4})),
+      "a product with the output y is missing");
+  EXPECT_WRONG(gradcheck(exponential([](const Array&, const Array& y, const Array&) { return y; }),
+                         normal({3, 4})),
+               "a product with the cotangent dy is missing");
+  const auto times_x = planted(
+      [](const Array& x) { return value(scale(x, 3)); },
+      [](const Array& x, const Array&, const Array& dy) { return value(scale(mul(x, dy), 3)); });
+  EXPECT_WRONG(gradcheck(times_x, normal({3, 4})),
+               "superfluous factor: entry by entry, the gradient is multiplied by x itself");
+}
+
+BOOST_AUTO_TEST_CASE(the_other_term_of_a_product_rule_is_named) {
+  const auto only_slope = planted([](const Array& x) { return value(silu(x)); },
+                                  [](const Array& x, const Array&, const Array& dy) {
+                                    const Tensor s = sigmoid(x);
+                                    return value(mul(mul(dy, x), mul(s, sub(Array::scalar(1), s))));
+                                  });
+  EXPECT_WRONG(
+      gradcheck(only_slope, normal({3, 4})),
+      "missing term of the product rule: the gradient lacks the term dy y / x, which y = x "
+      "g(x) requires");
+}
+
+BOOST_AUTO_TEST_CASE(faults_along_other_axes_are_named) {
+  const auto second_column = add_rows([](const Array& dy) { return value(slice(dy, 1, 1, 2)); });
+  EXPECT_WRONG(
+      gradcheck(second_column, normal({4, 3}), normal({4, 1})),
+      "broadcast not summed: only the contribution of output index 1 along axis 1 (extent 3)");
+  const auto centred = planted([](const Array& x) { return value(sub(x, mean(x, 0, true))); },
+                               [](const Array&, const Array&, const Array& dy) { return dy; });
+  EXPECT_WRONG(gradcheck(centred, normal({5, 3})), "the difference is constant along axis 0");
+}
+
+BOOST_AUTO_TEST_CASE(of_many_indices_of_wrong_entries_six_are_listed) {
+  const auto odd_only = square_with([](const Array& x, const Array&, const Array& dy) {
+    const Array dx = right(x, dy);
+    return generate(x.shape(), [&](auto i) { return i % 2 == 0 ? 0 : dx.data()[i]; });
+  });
+  EXPECT_WRONG(gradcheck(odd_only, normal({14})),
+               "at indices 0, 2, 4, 6, 8, 10, … of axis 0, and only there: zero gradient");
+  EXPECT_WRONG(gradcheck(odd_only, normal({12})),
+               "at indices 0, 2, 4, 6, 8, 10 of axis 0, and only there: zero gradient");
+}
+
+namespace {
+
+/// x², where backward doubles the earlier contributions to the gradient.
+struct DoublesEarlier {
+  Array x;
+  Array forward(const Array& x_in) {
+    x = x_in;
+    return value(mul(x, x));
+  }
+  void backward(const Array& dy, Grad dx) const {
+    Array& sum = dx.sum();
+    sum = value(add(scale(sum, 2), right(x, dy)));
+  }
+};
+
+/// a ⊙ b. Backward reads the earlier contributions to both gradients before it writes either.
+struct ReadsBothFirst {
+  Array x, y;
+  Array forward(const Array& a, const Array& b) {
+    x = a;
+    y = b;
+    return value(mul(a, b));
+  }
+  void backward(const Array& dy, Grad da, Grad db) const {
+    const Array by_a = value(mul(dy, y)), by_b = value(mul(dy, x));
+    if (!da || !db) {
+      da.add(by_a);
+      db.add(by_b);
+      return;
+    }
+    const Array a = value(add(da.sum(), by_a)), b = value(add(db.sum(), by_b));
+    da.sum() = a;
+    db.sum() = b;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_backward_that_changes_earlier_contributions_fails) {
+  EXPECT_WRONG(
+      gradcheck([](const Tensor& x) { return apply(DoublesEarlier{}, x); }, normal({3})),
+      "the backward of DoublesEarlier does not add its contribution to the gradient of input 0: if "
+      "the gradient already contains values, the sum is wrong");
+}
+
+BOOST_AUTO_TEST_CASE(a_backward_that_is_wrong_for_equal_inputs_fails) {
+  const Tensor a = Tensor::variable(normal({3}, 1)), b = Tensor::variable(normal({3}, 2));
+  EXPECT_WRONG(
+      gradcheck_parameters([&] { return apply(ReadsBothFirst{}, a, b); }, {{"a", a}, {"b", b}}),
+      "the backward of ReadsBothFirst computes a wrong gradient if inputs 0 and 1 are the "
+      "same tensor");
+}
+
+BOOST_AUTO_TEST_CASE(a_function_that_is_wrong_for_constant_or_equal_inputs_fails) {
+  const auto halves = [](const Tensor& x, const Tensor& w) {
+    return mul(x, x.needs_grad() ? w : scale(w, real(0.5)));
+  };
+  EXPECT_WRONG(gradcheck({.names = {"x", "w"}}, halves, normal({3}), normal({3}, 2)),
+               "the gradient of w differs if x is a constant");
+  const auto once = [](const Tensor& x, const Tensor& y) {
+    return x.node().get() == y.node().get() ? mul(x, y.value()) : mul(x, y);
+  };
+  EXPECT_WRONG(
+      gradcheck({.names = {"x", "y"}}, once, normal({3}), normal({3}, 2)),
+      "the gradient is not the sum of both inputs' gradients if x and y are the same tensor");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -231,6 +231,18 @@ BOOST_AUTO_TEST_CASE(only_large_unscaled_products_within_a_scope_use_bf16) {
   BOOST_TEST(!takes(256));
 }
 
+BOOST_AUTO_TEST_CASE(products_with_a_short_side_remain_in_float) {
+  const kernels::Bf16Scope scope(true);
+  const bool supported = kernels::bf16_obstacle().empty();
+  const std::int64_t many = 4096;
+  for (const std::int64_t side : {15, 16}) {
+    const bool expected = supported && side == 16;
+    BOOST_TEST(kernels::supports_bf16(side, many, many, 1, 0) == expected);
+    BOOST_TEST(kernels::supports_bf16(many, side, many, 1, 0) == expected);
+    BOOST_TEST(kernels::supports_bf16(many, many, side, 1, 0) == expected);
+  }
+}
+
 #endif
 
 BOOST_AUTO_TEST_SUITE_END()

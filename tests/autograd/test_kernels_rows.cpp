@@ -255,4 +255,18 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_a_norm_of_a_row_with_an_infinity_is_nan) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(no_target_of_a_fully_masked_row_is_correct) {
+  for_each_target([](const std::string&) {
+    for (const std::int64_t n : {1, 5, 40}) {
+      std::vector<real> x(static_cast<std::size_t>(n), -inf);
+      for (const std::int64_t target : {std::int64_t{0}, n - 1}) {
+        const kernels::RowLoss row =
+            kernels::cross_entropy_row(x.data(), n, static_cast<std::int32_t>(target), 0, 1, false);
+        BOOST_CHECK(!row.correct);
+        BOOST_CHECK_EQUAL(row.loss, std::numeric_limits<double>::infinity());
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()

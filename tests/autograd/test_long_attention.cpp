@@ -6,7 +6,11 @@
 
 #include "autograd/kernels/fast/reduce.h"
 #include "autograd/ops.h"
+#include "autograd/ops/more/attention/alibi.h"
 #include "autograd/ops/more/attention/causal.h"
+#include "autograd/ops/more/attention/mask.h"
+#include "autograd/ops/more/attention/prefix.h"
+#include "autograd/ops/more/attention/window.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;
@@ -17,6 +21,7 @@ namespace {
 
 constexpr bool in_double = sizeof(real) == 8;
 constexpr std::int64_t d = 4;
+const double tolerance = in_double ? 1e-12 : 2e-5;
 
 double inner(const Array& a, const Array& b) {
   return double{kernels::dot(a.data(), b.data(), a.size())};
@@ -46,7 +51,6 @@ BOOST_AUTO_TEST_CASE(attention_in_blocks_and_tiles_equals_composed_attention) {
       const Tensor fused =
           c.causal ? self_attention(concat(std::vector<Tensor>{q, k, v}, 1), rows, options)
                    : cross_attention(q, kv, rows, columns, options);
-      const double tolerance = in_double ? 1e-12 : 2e-5;
       BOOST_TEST(same(fused.value(), composed.value(), tolerance));
       const Gradients a = backward(fused, dy), b = backward(composed, dy);
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(a[x], b[x], 100 * tolerance));
@@ -101,6 +105,75 @@ BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_dropout_mask) {
   }
   std::sort(masks.begin(), masks.end());
   BOOST_TEST((std::adjacent_find(masks.begin(), masks.end()) == masks.end()));
+}
+
+BOOST_AUTO_TEST_CASE(heads_with_each_score_map_equal_attention_of_each_head_alone) {
+  const std::int64_t size = 3;
+  for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard}) {
+    for (const std::int64_t n : {6, 140}) {        // one block; several blocks
+      const auto part = [&](std::uint64_t seed) {  // positive values keep Σ S away from 0
+        Array values = random_array({n, 2 * size}, seed);
+        for (real& v : values.values()) v = std::abs(v) + real(0.1);
+        return Tensor::variable(values);
+      };
+      const Tensor q = part(1), k = part(2), v = part(3);
+      const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
+      const auto attend = [&](std::int64_t heads, const Tensor& a, const Tensor& b,
+                              const Tensor& c) {
+        return self_attention(concat({a, b, c}, 1), offsets,
+                              {.heads = heads, .pattern = causal_pattern(), .map = map});
+      };
+      std::vector<Tensor> alone;
+      for (std::int64_t at = 0; at < 2 * size; at += size)
+        alone.push_back(attend(1, slice(q, 1, at, at + size), slice(k, 1, at, at + size),
+                               slice(v, 1, at, at + size)));
+      const Tensor both = attend(2, q, k, v), expected = concat(alone, 1);
+      const Array dy = random_array({n, 2 * size}, 4);
+      const Gradients found = backward(both, dy), wanted = backward(expected, dy);
+      BOOST_TEST_CONTEXT(name_of(map) << ", " << n << " rows") {
+        BOOST_TEST(same(both.value(), expected.value(), tolerance));
+        for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], wanted[x], 100 * tolerance));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(masks_and_prefixes_may_differ_between_sequences) {
+  const std::int32_t n = 150;
+  const Tensor qkv(random_array({2 * n, 3 * d}, 1));
+  const auto check = [&](const PatternPtr& both, const PatternPtr& of_first,
+                         const PatternPtr& of_second) {
+    const std::vector<std::int32_t> two{0, n, 2 * n}, one{0, n};
+    const Array y = self_attention(qkv, two, {.pattern = both}).value();
+    for (const std::int64_t s : {0, 1}) {
+      const Tensor rows = slice(qkv, 0, s * n, (s + 1) * n);
+      const Array alone =
+          self_attention(rows, one, {.pattern = s == 0 ? of_first : of_second}).value();
+      BOOST_TEST(same(y.sliced(s * n, (s + 1) * n), alone, tolerance), "sequence " << s);
+    }
+  };
+  check(prefix_pattern({20, 90}), prefix_pattern({20}), prefix_pattern({90}));
+  const auto later = mask_pattern([](auto, auto i, auto j) { return j >= i; });
+  check(mask_pattern([](auto s, auto i, auto j) { return s == 0 ? j <= i : j >= i; }),
+        causal_pattern(), later);
+}
+
+BOOST_AUTO_TEST_CASE(queries_with_the_last_positions_equal_the_last_rows_of_self_attention) {
+  const std::int64_t n = 300;
+  const Tensor q(random_array({n, d}, 1)), kv(random_array({n, 2 * d}, 2));
+  const AttentionOptions options{
+      .queries_last = true, .pattern = window_pattern(90, 0), .terms = {std::make_shared<Alibi>()}};
+  const std::vector<std::int32_t> queries{0, 100, 270}, keys{0, 120, 300}, few_keys{0, 250, 300};
+  const Array whole = self_attention(concat({q, kv}, 1), keys, options).value();
+  // The first 20 and 10 queries of the sequences were computed before. The second sequence has
+  // several blocks of queries.
+  const Tensor last = concat({slice(q, 0, 20, 120), slice(q, 0, 130, n)}, 0);
+  const Array found = cross_attention(last, kv, queries, keys, options).value();
+  BOOST_TEST(same(found.sliced(0, 100), whole.sliced(20, 120), tolerance));
+  BOOST_TEST(same(found.sliced(100, 270), whole.sliced(130, n), tolerance));
+  EXPECT_FAIL(cross_attention(last, kv, queries, few_keys, options),
+              "[cross_attention] with queries_last, expected at least as many keys as queries, got "
+              "50 and 170");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

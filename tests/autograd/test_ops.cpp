@@ -525,4 +525,66 @@ BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_the_loss_of_all_rows) {
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
 }
 
+BOOST_AUTO_TEST_CASE(where_chooses_the_first_operand_for_every_condition_but_zero) {
+  const Array condition = array_of({5}, {0, 1, -2, 0.5, -0.0});
+  const Tensor a = variable({5}, {1, 2, 3, 4, 5}), b = variable({5}, {10, 20, 30, 40, 50});
+  const Tensor y = where(condition, a, b);
+  BOOST_TEST(same(y.value(), array_of({5}, {10, 2, 3, 4, 50})));
+  const Gradients g = backward(sum(y));
+  BOOST_TEST(same(g[a], array_of({5}, {0, 1, 1, 1, 0})));
+  BOOST_TEST(same(g[b], array_of({5}, {1, 0, 0, 0, 1})));
+}
+
+BOOST_AUTO_TEST_CASE(the_power_with_exponent_zero_has_gradient_zero_even_at_zero) {
+  const Tensor x = variable({3}, {0, -2, 3});
+  const Tensor y = pow(x, 0);
+  BOOST_TEST(same(y.value(), Array::full({3}, 1)));
+  BOOST_TEST(same(backward(sum(y))[x], Array::zeros({3})));
+}
+
+BOOST_AUTO_TEST_CASE(the_extremes_of_a_line_with_nan_have_no_gradient) {
+  const Tensor x = variable({2, 3}, {1, std::numeric_limits<double>::quiet_NaN(), 3, 4, 5, 6});
+  const Array dy = array_of({2}, {7, 8});
+  BOOST_TEST(same(backward(max(x, 1), dy)[x], array_of({2, 3}, {0, 0, 0, 0, 0, 8})));
+  BOOST_TEST(same(backward(min(x, 1), dy)[x], array_of({2, 3}, {0, 0, 0, 8, 0, 0})));
+}
+
+// With eps = 0, batch norm would divide by the root of the variance, which is 0.
+BOOST_AUTO_TEST_CASE(batch_norm_of_equal_values_without_eps_is_the_bias_and_has_no_gradient) {
+  constexpr std::int64_t rows = 3, n = 5;
+  const Tensor x = Tensor::variable(Array::full({rows, n}, 3)), gain(random_array({n}, 1)),
+               bias(random_array({n}, 2));
+  const Tensor y = batch_norm(x, gain, bias, 0);
+  BOOST_TEST(same(y.value(), broadcast_to(bias, {rows, n}).value()));
+  BOOST_TEST(same(backward(y, random_array({rows, n}, 3))[x], Array::zeros({rows, n})));
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_two_passes_and_of_a_teacher_count_no_ignored_target) {
+  const std::vector<std::int32_t> targets{1, ignored_target, 0, ignored_target, 3}, kept{1, 0, 3};
+  const std::vector<std::int32_t> of_kept{0, 2, 4}, of_both_passes{0, 2, 4, 5, 7, 9};
+  const Tensor x(random_array({10, 3}, 1)), weight(random_array({4, 3}, 2)),
+      bias(random_array({4}, 3));
+  const auto check = [&](const auto& loss) {
+    std::vector<double> each, expected_each;
+    LossCounts counts{.each = &each}, expected{.each = &expected_each};
+    const Tensor all = loss(false, targets, &counts), some = loss(true, kept, &expected);
+    BOOST_TEST(same(all.value(), some.value(), 100 * tiny));
+    BOOST_TEST(counts.tokens == 3);
+    BOOST_TEST(counts.correct == expected.correct);
+    BOOST_TEST(std::abs(counts.nll - expected.nll) < 1e-4);
+    BOOST_REQUIRE(each.size() == 3u);
+    for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(std::abs(each[i] - expected_each[i]) < 1e-4);
+  };
+  check([&](bool only_kept, const std::vector<std::int32_t>& of, LossCounts* counts) {
+    const Tensor rows = only_kept ? index_select(x, of_both_passes) : x;
+    return rdrop_cross_entropy(rows, weight, bias, of, real(0.1), 2, 3, counts);
+  });
+  check([&](bool only_kept, const std::vector<std::int32_t>& of, LossCounts* counts) {
+    const Tensor own = slice(x, 0, 0, 5), taught = slice(x, 0, 5, 10);
+    const auto rows = [&](const Tensor& t) { return only_kept ? index_select(t, of_kept) : t; };
+    const TeacherLogits teacher{rows(taught).value(), weight.value(), {}, real(0.3), 2};
+    return distilled_cross_entropy(rows(own), weight, bias, of, real(0.1), teacher, 3, counts);
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()

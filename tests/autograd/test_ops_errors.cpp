@@ -239,4 +239,33 @@ BOOST_AUTO_TEST_CASE(invalid_attention_shapes_are_refused) {
   EXPECT_FAIL(causal_mask(-1), "[causal_mask]");
 }
 
+BOOST_AUTO_TEST_CASE(operands_of_matrix_products_that_do_not_fit_are_refused) {
+  EXPECT_FAIL(matmul(of({2, 3}), of({4, 5})),
+              "[matmul] expected equal inner sizes, got [2, 3] times [4, 5]");
+  EXPECT_FAIL(matmul(of({4, 2}), of({5, 3}), true, true), "got [4, 2]ᵀ times [5, 3]ᵀ");
+  EXPECT_FAIL(matmul(of({3}), of({3, 4})),
+              "[matmul] expected at least two axes, got [3] and [3, 4]");
+  EXPECT_FAIL(matmul(of({2, 3, 3}), of({4, 3, 3})),
+              "[matmul] expected leading axes that broadcast, got [2, 3, 3] and [4, 3, 3]");
+  EXPECT_FAIL(affine(of({2, 3}), of({3})), "[affine] expected a weight [out, in], got [3]");
+  EXPECT_FAIL(affine(of({2, 3}), of({5, 4})),
+              "[affine] expected x of shape [..., 4] for weight [5, 4], got [2, 3]");
+  for (const std::int64_t n : {4, 6})
+    EXPECT_FAIL(affine(of({2, 3}), of({5, 3}), of({n})),
+                fmt::format("[affine] expected a bias [5], got [{}]", n));
+  for (const auto& [begin, end] : {std::pair{-1, 2}, {3, 2}, {1, 6}})
+    EXPECT_FAIL(
+        affine_rows(of({2, 3}), of({5, 3}), {}, begin, end),
+        fmt::format("[affine] rows [{}, {}) are out of range for weight [5, 3]", begin, end));
+}
+
+BOOST_AUTO_TEST_CASE(invalid_smoothing_and_divisors_of_losses_are_refused) {
+  for (const real smoothing : {real(-0.1), real(1.5), not_a_number})
+    EXPECT_FAIL(cross_entropy(of({2, 3}), Ids{0, 1}, smoothing, 2.0),
+                "[cross_entropy] expected smoothing in [0, 1], got");
+  for (const double divisor : {0.0, -2.0, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_FAIL(cross_entropy(of({2, 3}), Ids{0, 1}, 0, divisor),
+                "[cross_entropy] expected a divisor above 0, got");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/gradcheck.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "autograd/ops.h"
 #include "autograd/tape/profile.h"
 #include "autograd/tape/recompute.h"
@@ -118,6 +119,23 @@ BOOST_AUTO_TEST_CASE(constants_listed_as_variables_are_refused) {
   const auto f = [](std::span<const Tensor> in) { return in[0]; };
   EXPECT_FAIL(recompute(f, std::vector{x}, std::vector{scale(x, 2)}),
               "[recompute] expected variables, got a constant or the result of an op");
+}
+
+BOOST_AUTO_TEST_CASE(flops_of_the_model_exclude_recomputation) {
+  constexpr std::int64_t n = 8;
+  const Tensor x = Tensor::variable(random_array({n, n}, 1));
+  const auto square = [](std::span<const Tensor> in) { return matmul(in[0], in[0]); };
+  const auto flops_of = [](const auto& forward) {
+    kernels::ProductFlops flops;
+    const kernels::ProductLog log(flops);
+    backward(sum(forward()));
+    return flops;
+  };
+  const std::vector<Tensor> inputs{x};
+  const kernels::ProductFlops kept = flops_of([&] { return square(inputs); }),
+                              again = flops_of([&] { return recompute(square, inputs, {}); });
+  BOOST_TEST(again.model == kept.model);
+  BOOST_TEST(again.executed == kept.executed + 2.0 * n * n * n);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

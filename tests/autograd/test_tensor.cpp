@@ -9,6 +9,7 @@
 
 #include "autograd/memory/arena.h"
 #include "autograd/ops.h"
+#include "autograd/tape/finite_check.h"
 #include "autograd/tape/many.h"
 #include "tests/autograd/expect.h"
 
@@ -488,6 +489,63 @@ BOOST_AUTO_TEST_CASE(op_whose_result_has_no_gradient_passes_on_zeros) {
   const Gradients g = backward(y, Array::full({2, 3}, 1));
   BOOST_TEST(g.depends_on(x));
   BOOST_TEST(same_bits(g[x], Array::zeros({2, 3})));
+}
+
+BOOST_AUTO_TEST_CASE(the_input_that_was_changed_before_backward_is_named) {
+  Tensor a = variable({2}, {3, 5}), b = variable({2}, {1, 2});
+  const Tensor y = mul(a, b);
+  b.mutable_value().values()[0] = 7;
+  EXPECT_FAIL(backward(sum(y)), "[backward of Mul] input 1 of shape [2], which backward needs");
+}
+
+BOOST_AUTO_TEST_CASE(errors_in_the_backward_of_an_op_keep_their_exit_code) {
+  const Tensor x = variable({2}, {1, 2});
+  const Tensor y =
+      apply(Given{[](const Array&, const Grad&) { throw Error(Exit::io, "the disk is full"); }}, x);
+  try {
+    backward(sum(y));
+    BOOST_ERROR("backward did not throw");
+  } catch (const Error& error) {
+    BOOST_TEST((error.code == Exit::io));
+    BOOST_TEST(std::string(error.what()) == "[backward of Given] the disk is full");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_partial_sum_has_the_shape_of_its_variable) {
+  const Tensor x = variable({2}, {1, 2});
+  Gradients partial;
+  EXPECT_FAIL(partial.begin(x, Array::zeros({2, 1})),
+              "[gradients] expected a partial sum of shape [2], got [2, 1]");
+  EXPECT_FAIL(partial.begin(x, Array::zeros({3})), "got [3]");
+}
+
+BOOST_AUTO_TEST_CASE(the_first_value_that_is_not_finite_is_described_with_its_place) {
+  const Tensor w = variable({2, 1, 3}, {1, 1, 1, 1, -1, 1}), other = variable({2}, {1, 2});
+  const std::vector<NamedTensor> parameters{{"layer.w", w}};
+  const auto found_by = [&](const auto& run) {
+    const FiniteCheck check(parameters);
+    run();
+    return check.found() ? check.found()->text() : "";
+  };
+  BOOST_TEST(found_by([&] { log(w); }) ==
+             "the result of Elementwise at layer.w: shape [2, 1, 3], nan at row 1, column 1");
+  BOOST_TEST(found_by([&] { log(scale(w, 2)); }) ==
+             "the result of Elementwise after layer.w: shape [2, 1, 3], nan at row 1, column 1");
+  BOOST_TEST(found_by([&] { backward(sum(log(other))); }) == "");
+  const auto infinite = [](const Tensor& x) {  // the gradient of the second input is infinite
+    return sum(apply(GivenPair{[](const Array& dy, const Grad& da, const Grad& db) {
+                       da.add(dy);
+                       db.add(Array::full(db.shape(), -std::numeric_limits<real>::infinity()));
+                     }},
+                     neg(x), x));
+  };
+  BOOST_TEST(found_by([&] { backward(infinite(scale(other, 2))); }) ==
+             "the gradient of input 1 of GivenPair: shape [2], -inf at row 0, column 0");
+  BOOST_TEST(found_by([&] { backward(infinite(w)); }) ==
+             "the gradient of layer.w: shape [2, 1, 3], -inf at row 0, column 0");
+  // The sign of a NaN is meaningless.
+  const Array negative = array_of({2}, {1, -std::numeric_limits<double>::quiet_NaN()});
+  BOOST_TEST(find_non_finite(negative, "x")->text() == "x: shape [2], nan at row 0, column 1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -51,6 +51,14 @@ BOOST_AUTO_TEST_CASE(tokenizer_13a_splits_at_unicode_spaces_and_keeps_unicode_pu
   BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // trailing white space is removed first
 }
 
+// Python's str.split counts the separators of files, groups, records and units among the white space.
+BOOST_AUTO_TEST_CASE(words_are_split_at_the_white_space_of_python) {
+  for (const char space : {' ', '\t', '\n', '\v', '\f', '\r', '\x1c', '\x1d', '\x1e', '\x1f'})
+    BOOST_TEST(tokenize_13a(std::string("a") + space + "b") == "a b", static_cast<int>(space));
+  for (const char other : {'\x08', '\x0e', '\x1b', '\x7f'})
+    BOOST_TEST(tokenize_13a(std::string("a") + other + "b") == std::string("a") + other + "b");
+}
+
 BOOST_AUTO_TEST_CASE(tokens_of_13a_equal_those_of_the_reference_implementation) {
   for (const auto& pair : golden()["tokens"])
     BOOST_TEST(tokenize_13a(pair[0].get<std::string>()) == pair[1].get<std::string>());

@@ -61,4 +61,29 @@ BOOST_AUTO_TEST_CASE(label_that_is_never_predicted_correctly_has_f1_0) {
   BOOST_TEST(c.accuracy() == 0);
 }
 
+// Columns are as wide as the longest label, counted in characters.
+BOOST_AUTO_TEST_CASE(tables_of_labels_beyond_ascii_are_aligned) {
+  Confusion c;
+  c.add(0, 0, 3);
+  c.add(1, 0, 2);
+  const std::vector<std::string> text =
+      c.text([](int label) { return label == 0 ? "Größe" : "Äußerung"; });
+  BOOST_REQUIRE(text.size() == 7u);
+  BOOST_TEST(text[0] == "label     precision  recall      F1  occurrences");
+  BOOST_TEST(text[1] == "Größe        0.6000  1.0000  0.7500            3");
+  BOOST_TEST(text[2] == "Äußerung     0.0000  0.0000  0.0000            2");
+  BOOST_TEST(text[4] == "             Größe  Äußerung");
+  BOOST_TEST(text[5] == "Größe            3         0");
+  BOOST_TEST(text[6] == "Äußerung         2         0");
+}
+
+BOOST_AUTO_TEST_CASE(matrix_is_printed_for_up_to_12_labels) {
+  Confusion c;
+  const auto name = [](int label) { return std::string(1, static_cast<char>('a' + label)); };
+  for (int label = 0; label < 12; ++label) c.add(label, label);
+  BOOST_TEST(c.text(name).size() == 1u + 12u + 2u + 12u);
+  c.add(0, 12);  // a label that only outputs contain
+  BOOST_TEST(c.text(name).size() == 1u + 13u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <map>
 
 #include "nn/models/model.h"
 #include "nn/options.h"
@@ -217,6 +219,89 @@ BOOST_AUTO_TEST_CASE(every_attention_of_a_translation_model_has_the_options_of_t
       }
     }
   }
+}
+
+// ops::ActivationType of CTranslate2: ReLU, GELUTanh, Swish, GELU, GELUSigmoid, Tanh, Sigmoid. A gated layer has the
+// activation of its gate.
+BOOST_AUTO_TEST_CASE(activations_have_the_numbers_of_ctranslate2) {
+  for (const auto& [name, number] : {std::pair("relu", 0),
+                                     {"gelu_tanh", 1},
+                                     {"silu", 2},
+                                     {"gelu", 3},
+                                     {"tanh", 5},
+                                     {"sigmoid", 6},
+                                     {"swiglu", 2},
+                                     {"geglu", 3},
+                                     {"geglu_tanh", 1}}) {
+    const CTranslate2Model model =
+        ctranslate2_model(language_model(fmt::format(", activation: {}", name)), nine_pieces);
+    BOOST_TEST(attribute_of<std::int8_t>(model, "decoder/activation") == number, name);
+  }
+}
+
+// CTranslate2's converters write these attributes and keys; its defaults are not heed's.
+BOOST_AUTO_TEST_CASE(alibi_and_special_pieces_are_described_as_heed_has_them) {
+  const CTranslate2Model alibi =
+      ctranslate2_model(language_model(", positions: alibi"), nine_pieces);
+  // Positive positions would be the distance from the first key, instead of that from the query.
+  BOOST_TEST(attribute_of<std::int8_t>(alibi, "decoder/alibi_use_positive_positions") == 0);
+  BOOST_TEST(!alibi.config.contains("decoder_start_token"));
+  const CTranslate2Model pairs = ctranslate2_model(translation_model(""), nine_pieces);
+  // The </s> at the end of a source is a piece of its text: tokenizer.json appends it.
+  for (const auto& [key, value] :
+       std::map<std::string, nlohmann::json>{{"unk_token", "<unk>"},
+                                             {"bos_token", "<s>"},
+                                             {"eos_token", "</s>"},
+                                             {"decoder_start_token", "<s>"},
+                                             {"add_source_bos", false},
+                                             {"add_source_eos", false}})
+    BOOST_TEST(pairs.config.at(key) == value, key);
+  BOOST_TEST(pairs.revision == 7U);
+  BOOST_TEST(alibi.revision == 8U);
+}
+
+// Tensors of the same shape, which other names would exchange.
+BOOST_AUTO_TEST_CASE(layers_have_the_names_of_ctranslate2) {
+  const auto check = [](const CTranslate2Model& model,
+                        const std::vector<std::array<std::string, 2>>& names) {
+    for (const auto& [foreign, own] : names) {
+      const auto part = std::ranges::find(model.parts, foreign, &MappedTensor::foreign);
+      BOOST_REQUIRE_MESSAGE(part != model.parts.end(), foreign);
+      BOOST_TEST(part->own == own, foreign);
+      BOOST_TEST(part->first == (foreign.ends_with("attention/linear_1/bias") &&
+                                         !foreign.ends_with("self_attention/linear_1/bias")
+                                     ? 8
+                                     : 0),
+                 foreign);
+    }
+  };
+  const std::string layer = "decoder/layer_1/", own = "decoder.layers.1.";
+  check(ctranslate2_model(translation_model(", tie_embeddings: false"), {9, 9, false}),
+        {{layer + "self_attention/layer_norm/gamma", own + "norm1.weight"},
+         {layer + "self_attention/linear_0/bias", own + "self_attn.in_proj_bias"},
+         {layer + "self_attention/linear_1/bias", own + "self_attn.out_proj.bias"},
+         {layer + "attention/layer_norm/beta", own + "norm2.bias"},
+         {layer + "attention/linear_0/bias", own + "multihead_attn.in_proj_bias"},
+         {layer + "attention/linear_1/bias", own + "multihead_attn.in_proj_bias"},
+         {layer + "attention/linear_2/bias", own + "multihead_attn.out_proj.bias"},
+         {layer + "ffn/layer_norm/gamma", own + "norm3.weight"},
+         {layer + "ffn/linear_0/weight", own + "linear1.weight"},
+         {layer + "ffn/linear_1/weight", own + "linear2.weight"},
+         {"encoder/layer_0/self_attention/layer_norm/gamma", "encoder.layers.0.norm1.weight"},
+         {"encoder/layer_0/ffn/layer_norm/gamma", "encoder.layers.0.norm2.weight"},
+         {"encoder/layer_norm/gamma", "encoder.norm.weight"},
+         {"decoder/layer_norm/gamma", "decoder.norm.weight"},
+         {"encoder/embeddings_0/weight", "source_embedding.weight"},
+         {"decoder/embeddings/weight", "target_embedding.weight"},
+         {"decoder/projection/weight", "output.weight"}});
+  const CTranslate2Model parallel =
+      ctranslate2_model(language_model(", block: parallel, positions: rotary"), nine_pieces);
+  check(parallel, {{layer + "shared_layer_norm/gamma", own + "norm1.weight"},
+                   {layer + "shared_layer_norm/beta", own + "norm1.bias"},
+                   {layer + "self_attention/linear_1/bias", own + "self_attn.out_proj.bias"},
+                   {layer + "ffn/linear_1/bias", own + "linear2.bias"}});
+  for (const MappedTensor& part : parallel.parts)
+    BOOST_TEST(part.foreign.find("ffn/layer_norm") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_ctranslate2_lacks_is_refused_by_key) {

@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "data/tokenizers/piece_model.h"
 #include "nn/models/classifier.h"
 #include "nn/models/model.h"
 #include "nn/options.h"
@@ -268,6 +269,198 @@ BOOST_AUTO_TEST_CASE(parts_of_joined_matrices_have_the_names_of_the_exported_cla
          "encoder.stages.1.merge.projection.weight"}}});
 }
 
+// Import reads what export writes, so keys that were exchanged in both would still yield the same run. All values
+// of a model differ.
+BOOST_AUTO_TEST_CASE(keys_of_config_json_have_the_values_that_their_names_say) {
+  const std::string
+      pairs = "task: seq2seq\ndata: {train: {source: a, target: b}}\n",
+      image =
+          "task: classify\ndata: {input: image, image: {height: 8, width: 16, channels: 3, "
+          "patch: 2}, train: {source: a, target: b}}\n",
+      text = "task: lm\ndata: {train: {text: a}}\n",
+      drops = "dropout: {residual: 0.125, attention: 0.25, activation: 0.375}, ";
+  struct Case {
+    std::string architecture, data, model;
+    nlohmann::json keys;
+  };
+  const std::vector<Case> cases{
+      {"GPT2LMHeadModel",
+       text,
+       drops + "layers: 3, context: 7, positions: learned, norm_eps: 1.0e-4, activation: gelu_tanh",
+       {{"n_positions", 7},
+        {"n_embd", 8},
+        {"n_layer", 3},
+        {"n_head", 4},
+        {"n_inner", 5},
+        {"activation_function", "gelu_pytorch_tanh"},
+        {"layer_norm_epsilon", 1e-4},
+        {"embd_pdrop", 0.125},
+        {"resid_pdrop", 0.125},
+        {"attn_pdrop", 0.25},
+        {"vocab_size", 10},
+        {"bos_token_id", 1},
+        {"eos_token_id", 2}}},
+      {"LlamaForCausalLM",
+       text,
+       drops + "layers: 3, context: 7, positions: rotary, rotary_base: 500, norm_kind: rms, "
+               "norm_eps: 1.0e-4, activation: geglu, attention: {kv_heads: 2}, bias: false",
+       {{"max_position_embeddings", 7},
+        {"hidden_size", 8},
+        {"num_hidden_layers", 3},
+        {"num_attention_heads", 4},
+        {"num_key_value_heads", 2},
+        {"intermediate_size", 5},
+        {"head_dim", 2},
+        {"hidden_act", "gelu"},
+        {"rms_norm_eps", 1e-4},
+        {"rope_theta", 500.0},
+        {"attention_dropout", 0.25},
+        {"attention_bias", false},
+        {"mlp_bias", false}}},
+      {"MarianMTModel",
+       pairs,
+       drops +
+           "layers: {encoder: 1, decoder: 2}, positions: learned, max_positions: 130, norm: post, final_norm: false, "
+           "activation: silu",
+       {{"d_model", 8},
+        {"encoder_layers", 1},
+        {"decoder_layers", 2},
+        {"encoder_attention_heads", 4},
+        {"decoder_attention_heads", 4},
+        {"encoder_ffn_dim", 5},
+        {"decoder_ffn_dim", 5},
+        {"activation_function", "silu"},
+        {"max_position_embeddings", 130},
+        {"scale_embedding", true},
+        {"dropout", 0.125},
+        {"attention_dropout", 0.25},
+        {"activation_dropout", 0.375},
+        {"decoder_start_token_id", 1}}},
+      {"T5ForConditionalGeneration",
+       pairs,
+       "dropout: 0.125, layers: {encoder: 1, decoder: 2}, positions: relative_t5, t5_buckets: 12, "
+       "t5_distance: 50, attention: {scale: none}, norm_kind: rms, norm_eps: 1.0e-4, bias: false, "
+       "tie_output: false, activation: swiglu",
+       {{"d_model", 8},
+        {"d_kv", 2},
+        {"d_ff", 5},
+        {"num_layers", 1},
+        {"num_decoder_layers", 2},
+        {"num_heads", 4},
+        {"relative_attention_num_buckets", 12},
+        {"relative_attention_max_distance", 50},
+        {"feed_forward_proj", "gated-silu"},
+        {"layer_norm_epsilon", 1e-4},
+        {"dropout_rate", 0.125},
+        {"tie_word_embeddings", false}}},
+      {"BertForMaskedLM",
+       "task: mlm\ndata: {train: {text: a}}\n",
+       drops + "layers: 3, max_positions: 300, positions: learned, norm: post, final_norm: false, "
+               "embedding_norm: true, head_transform: true, segments: 2, norm_eps: 1.0e-4",
+       {{"hidden_size", 8},
+        {"num_hidden_layers", 3},
+        {"num_attention_heads", 4},
+        {"intermediate_size", 5},
+        {"hidden_act", "relu"},
+        {"max_position_embeddings", 300},
+        {"layer_norm_eps", 1e-4},
+        {"hidden_dropout_prob", 0.125},
+        {"attention_probs_dropout_prob", 0.25},
+        {"type_vocab_size", 2}}},
+      {"ViTForImageClassification",
+       image,
+       drops + "layers: 3, pool: first",
+       {{"image_size", {8, 16}},
+        {"num_channels", 3},
+        {"patch_size", 2},
+        {"hidden_size", 8},
+        {"num_hidden_layers", 3},
+        {"num_attention_heads", 4},
+        {"intermediate_size", 5},
+        {"hidden_dropout_prob", 0.125},
+        {"attention_probs_dropout_prob", 0.25}}},
+      {"SwinForImageClassification",
+       image,
+       drops + "kind: swin, pool: mean, swin: {window: 2, depths: [2, 1]}",
+       {{"embed_dim", 8},
+        {"depths", {2, 1}},
+        {"num_heads", {4, 8}},
+        {"window_size", 2},
+        {"mlp_ratio", 0.625},
+        {"patch_size", 2}}}};
+  for (const auto& [architecture, data, model, keys] : cases) {
+    const Config config =
+        parse_config(data + "model: {d_model: 8, heads: 4, d_ff: 5, " + model + "}\n", "m.yaml");
+    const HuggingFaceModel found = huggingface_model(config, ten_tokens);
+    BOOST_TEST(found.architecture == architecture);
+    for (const auto& [key, value] : keys.items())
+      BOOST_TEST(nlohmann::json(found.config.at(key)) == value, architecture << ": " << key);
+  }
+}
+
+// transformers searches as heed does, as far as it can: without <unk> and <s>, which represent no text.
+BOOST_AUTO_TEST_CASE(generation_config_has_the_options_of_decoding) {
+  const auto generation = [](const std::string& data, const std::string& model) {
+    return huggingface_model(
+               parse_config(
+                   data + "model: {d_model: 8, heads: 2, " + model +
+                       "}\ndecode: {min_length: 3, max_length: 200, repetition_penalty: 1.5}\n",
+                   "m.yaml"),
+               ten_tokens)
+        .generation_config;
+  };
+  const std::string pairs = "task: seq2seq\ndata: {train: {source: a, target: b}}\n";
+  const auto text = generation("task: lm\ndata: {train: {text: a}}\n",
+                               "positions: learned, context: 7"),
+             bart = generation(pairs, "norm: post, final_norm: false"),
+             t5 = generation(pairs,
+                             "positions: relative_t5, attention: {scale: none}, norm_kind: rms, "
+                             "bias: false, tie_output: false");
+  for (const auto& each : {text, bart, t5}) {
+    BOOST_TEST(each.at("min_new_tokens") == 3);
+    BOOST_TEST(each.at("repetition_penalty") == 1.5);
+    BOOST_TEST((nlohmann::json(each.at("suppress_tokens")) == nlohmann::json{0, 1}));
+    BOOST_TEST(each.at("do_sample") == false);
+    BOOST_TEST(each.at("num_beams") == 1);
+    BOOST_TEST(each.at("eos_token_id") == 2);
+  }
+  BOOST_TEST(text.at("max_length") == 7);
+  BOOST_TEST(bart.at("max_new_tokens") == 200);
+  BOOST_TEST(t5.at("max_new_tokens") == 200);
+  BOOST_TEST(t5.at("decoder_start_token_id") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_card_has_the_last_test_and_the_origin_of_the_weights) {
+  const TempFolder folder;
+  const RunFolder run{folder.path};
+  const Config config =
+      parse_config("name: little\ntask: lm\ndata: {train: {text: a}}\n", "m.yaml");
+  const auto card = [&](const Config& of, bool chosen) {
+    return model_card(run, of, "GPT2LMHeadModel", "step 4, the best", chosen);
+  };
+  BOOST_TEST(contains(card(config, true), "This run was not evaluated on test data."));
+  put(run.metrics(),
+      "{\"kind\":\"test\",\"step\":2,\"loss\":3.5}\n"
+      "{\"kind\":\"test\",\"step\":4,\"loss\":1.25,\"perplexity\":3.490342957461841}\n"
+      "{\"kind\":\"valid\",\"step\":5,\"loss\":9}\n");
+  put(run.path / "run.json",
+      R"({"version":"1.2","started":"2026-01-01","data":{"train":"12ab","test":"34cd"}})");
+  const std::string text = card(config, true);
+  BOOST_TEST(contains(
+      text, "# little\n\nA GPT2LMHeadModel for the task lm, trained from scratch with heed"));
+  BOOST_TEST(contains(text, "Weights: step 4, the best."));
+  BOOST_TEST(contains(text, "| loss | 1.2500 |\n| perplexity | 3.4903 |\n\n"));
+  BOOST_TEST(contains(text, "- trained with heed: 1.2\n- begun: 2026-01-01\n"));
+  BOOST_TEST(contains(text, "SHA-256 of the train data as token ids: 12ab\n"));
+  BOOST_TEST(contains(text, "SHA-256 of the test data as token ids: 34cd\n"));
+  // Other weights of the run have other results.
+  BOOST_TEST(contains(card(config, false), "These weights were not evaluated."));
+  BOOST_TEST(!contains(card(config, false), "1.2500"));
+  const Config tuned =
+      parse_config("task: lm\ndata: {train: {text: a}}\nmodel: {init_from: other}\n", "m.yaml");
+  BOOST_TEST(contains(card(tuned, true), "trained from the weights of another model with heed"));
+}
+
 /// A patch of heed is [y, x, channel], a kernel of a convolution [channel, y, x].
 BOOST_AUTO_TEST_CASE(pixels_with_channels_become_channels_of_pixels) {
   const Parameters own{{"w", Tensor::variable(Array({{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}}))}};
@@ -390,6 +583,54 @@ BOOST_AUTO_TEST_CASE(tokenizers_have_the_pipeline_of_their_kind) {
   BOOST_TEST(vocabulary["A"] == bytes->encode("A").front());
   BOOST_TEST(vocabulary["\u0143"] == bytes->encode("\xAD").front());  // the last of the 68
   BOOST_TEST(vocabulary.size() == 256 + 3);
+}
+
+// SentencePiece puts a space before the text and joins spaces; a run of unknown characters is one <unk>. The values are
+// those that transformers writes when it converts a model of SentencePiece.
+BOOST_AUTO_TEST_CASE(pieces_have_the_pipeline_of_sentencepiece) {
+  const std::vector<std::string> lines(20, "low lower lowest new newer newest");
+  for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
+    TokenizerOptions options;
+    options.kind = TokenizerKind::sentencepiece;
+    options.algorithm = algorithm;
+    options.vocab_size = 30;
+    const auto tokenizer = train_tokenizer(options, lines, 1);
+    const nlohmann::json json = tokenizer_json(*tokenizer, {});
+    BOOST_TEST((json["pre_tokenizer"] == nlohmann::json{{"type", "Metaspace"},
+                                                        {"replacement", "\u2581"},
+                                                        {"prepend_scheme", "always"},
+                                                        {"split", false}}));
+    const nlohmann::json& normalisers = json["normalizer"]["normalizers"];
+    const nlohmann::json strip{{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}},
+        join{{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
+    BOOST_REQUIRE(normalisers.size() >= 2);
+    BOOST_TEST((normalisers[normalisers.size() - 2] == strip));
+    BOOST_TEST((normalisers.back() == join));
+    const nlohmann::json& decoders = json["decoder"]["decoders"];
+    BOOST_TEST((decoders[0] == nlohmann::json{{"type", "Replace"},
+                                              {"pattern", {{"String", "\u2581"}}},
+                                              {"content", " "}}));
+    BOOST_TEST(decoders[1]["type"] == "Fuse");
+    BOOST_TEST((decoders[2]["type"] == "Strip" && decoders[2]["content"] == " "));
+    BOOST_TEST(decoders[2]["start"] > 0);
+    const nlohmann::json& model = json["model"];
+    BOOST_TEST(model["byte_fallback"] == false);
+    const PieceModel own = read_piece_model(tokenizer->content());
+    for (std::size_t id = 0; id < own.pieces.size(); ++id) {
+      if (algorithm == PieceAlgorithm::bpe) {
+        BOOST_TEST(model["vocab"][own.pieces[id].text] == id);
+      } else {
+        BOOST_TEST(model["vocab"][id][0] == own.pieces[id].text);
+        BOOST_TEST(model["vocab"][id][1] == own.pieces[id].score);
+      }
+    }
+    if (algorithm == PieceAlgorithm::bpe) {
+      BOOST_TEST(model["fuse_unk"] == true);
+      BOOST_TEST(model["unk_token"] == "<unk>");
+    } else {
+      BOOST_TEST(model["unk_id"] == 0);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(merges_reach_every_piece_in_the_order_of_scores) {

@@ -9,6 +9,7 @@
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
+#include "train/exchange/export.h"
 #include "train/exchange/gguf/gguf.h"
 
 using namespace heed;
@@ -272,6 +273,105 @@ BOOST_AUTO_TEST_CASE(values_describe_model_and_vocabulary) {
                (id == 0  ? 2
                 : id < 3 ? 3
                          : 1));
+  }
+}
+
+// The names are those of llama.cpp's gguf-py/gguf/constants.py; all tensors of a block have the shape of another one.
+BOOST_AUTO_TEST_CASE(tensors_of_a_block_have_the_names_of_llama_cpp) {
+  const auto tokenizer = tokenizer_of(TokenizerKind::characters, {"low lower"});
+  struct Part {
+    const char *foreign, *own;
+    std::int64_t first = 0;
+  };
+  const auto check = [&](const std::string& keys, const std::vector<Part>& parts) {
+    const GgufModel model = model_of(keys, *tokenizer);
+    for (const Part& part : parts) {
+      const auto found = std::ranges::find(model.parts, part.foreign, &MappedTensor::foreign);
+      BOOST_REQUIRE_MESSAGE(found != model.parts.end(), model.architecture << ": " << part.foreign);
+      BOOST_TEST(found->own == part.own, model.architecture << ": " << part.foreign);
+      BOOST_TEST(found->first == part.first, model.architecture << ": " << part.foreign);
+    }
+  };
+  const std::vector<Part> of_all{
+      {"blk.1.attn_norm.weight", "decoder.layers.1.norm1.weight"},
+      {"blk.1.attn_output.weight", "decoder.layers.1.self_attn.out_proj.weight"},
+      {"blk.1.ffn_down.weight", "decoder.layers.1.linear2.weight"},
+      {"blk.1.ffn_down.bias", "decoder.layers.1.linear2.bias"},
+      {"output_norm.weight", "decoder.norm.weight"},
+      {"output.weight", "embedding.weight"}};
+  const std::vector<Part> serial{{"blk.1.ffn_norm.weight", "decoder.layers.1.norm2.weight"}};
+  check(llama_keys, of_all);
+  check(llama_keys, serial);
+  check(llama_keys, {{"blk.0.ffn_gate.weight", "decoder.layers.0.linear1.weight"},
+                     {"blk.0.ffn_up.weight", "decoder.layers.0.linear1.weight", 5}});
+  const std::vector<Part> joined{
+      {"blk.1.attn_qkv.weight", "decoder.layers.1.self_attn.in_proj_weight"},
+      {"blk.1.attn_qkv.bias", "decoder.layers.1.self_attn.in_proj_bias"},
+      {"blk.1.ffn_up.weight", "decoder.layers.1.linear1.weight"}};
+  for (const std::string keys : {", positions: learned, activation: gelu_tanh",
+                                 ", positions: alibi, activation: gelu_tanh"}) {
+    check(keys, of_all);
+    check(keys, serial);
+    check(keys, joined);
+  }
+  // GPT-NeoX has a norm for each of the parallel sublayers, heed one for both.
+  const std::string neox = ", positions: rotary, block: parallel, activation: gelu_tanh";
+  check(neox, of_all);
+  check(neox, joined);
+  check(neox, {{"blk.1.ffn_norm.weight", "decoder.layers.1.norm1.weight"},
+               {"blk.1.ffn_norm.bias", "decoder.layers.1.norm1.bias"}});
+}
+
+// GPT-2 has a table of positions with a row for each token of the context, also for a model that computes
+// them or has none; the other architectures have no such table.
+BOOST_AUTO_TEST_CASE(positions_of_gpt2_have_a_row_for_each_token_of_the_context) {
+  const auto tokenizer = tokenizer_of(TokenizerKind::characters, {"low lower"});
+  for (const std::string scheme : {"learned", "sinusoidal", "none", "alibi"}) {
+    const std::string keys = ", activation: gelu_tanh, positions: " + scheme;
+    const Config config = language_model(keys);
+    const auto model = make_language_model(*config.model, tokenizer->size(), 1);
+    const GgufModel described = gguf_model(config, *tokenizer);
+    const ForeignTensors tensors(described.parts, model->state());
+    const auto found = by_name(tensors);
+    BOOST_TEST(found.contains("position_embd.weight") == (scheme != "alibi"), scheme);
+    if (scheme == "alibi") continue;
+    const TensorView& table = found.at("position_embd.weight");
+    BOOST_TEST(table.description() == "F32 [7, 8]", scheme);
+    // Position 6, columns 2 and 3: the sine and cosine of 6 / 10.
+    const std::span<const float> values = table.values<float>();
+    if (scheme == "sinusoidal") {
+      BOOST_TEST(std::abs(values[6 * 8 + 2] - std::sin(0.6)) < 1e-6);
+      BOOST_TEST(std::abs(values[6 * 8 + 3] - std::cos(0.6)) < 1e-6);
+    }
+    if (scheme == "none") BOOST_TEST(std::ranges::count(values, 0) == 7 * 8);
+  }
+}
+
+// The numbers are those of llama_ftype in llama.h: ALL_F32, MOSTLY_F16 and MOSTLY_Q8_0.
+BOOST_AUTO_TEST_CASE(a_file_says_the_type_of_its_tensors) {
+  const TempFolder folder;
+  Tokenizers tokenizers;
+  tokenizers.source = tokenizers.target = tokenizer_of(TokenizerKind::characters, {"low lower"});
+  const Config config = parse_config(
+      "task: lm\ndata: {train: {text: a}}\nname: little\nmodel: {d_model: 32, heads: 2, d_ff: 64, layers: 1, "
+      "positions: learned, activation: gelu_tanh, context: 4}\n",
+      "lm.yaml");
+  const auto model = make_language_model(*config.model, tokenizers.target->size(), 1);
+  for (const auto& [precision, type, of_matrices] : {std::tuple("float32", 0U, GgufType::f32),
+                                                     {"float16", 1U, GgufType::f16},
+                                                     {"int8", 7U, GgufType::q8_0}}) {
+    const ExportedModel exported{{folder / "no run"}, config, tokenizers, model->state(), "", false,
+                                 precision,           {}};
+    const auto path = folder / std::string(precision);
+    gguf_format().write(exported, path);
+    const GgufFile file = GgufFile::read(path);
+    BOOST_TEST(std::get<std::uint32_t>(*file.find("general.file_type")) == type, precision);
+    BOOST_TEST(std::get<std::uint32_t>(*file.find("general.quantization_version")) == 2);
+    BOOST_TEST(std::get<std::string>(*file.find("general.name")) == "little");
+    const auto matrix = std::ranges::find(file.tensors, "blk.0.ffn_up.weight", &GgufTensor::name);
+    BOOST_CHECK(matrix->type == of_matrices);
+    const auto bias = std::ranges::find(file.tensors, "blk.0.ffn_up.bias", &GgufTensor::name);
+    BOOST_CHECK(bias->type == GgufType::f32);
   }
 }
 

@@ -22,4 +22,4 @@ def fault(name, file, old, new, *tests):
     FAULTS.append(Fault(name, file, old, new, tests))
 
 
-from . import autograd, data, kernels, nn_and_optim, outputs, train  # noqa: E402,F401
+from . import autograd, data, decode_and_metrics, exchange, gradcheck, kernels, nn_and_optim, train, views  # noqa: E402,F401

@@ -153,3 +153,13 @@ fault("the score map hard gives weight 1 to every key with the largest score ins
   for (std::int64_t j = 0; j < n; ++j) weights[j] = weights[j] == largest ? real(1) : real(0);
 """,
       "nn_f64:attention_layers")
+
+fault("cross-entropy counts the first class of a fully masked row as a correct prediction", "autograd/kernels/plain.h",
+      "  if (m == -infinity) result.correct = false;",
+      "  if (m == infinity) result.correct = false;",
+      "kernels_f64:kernels_rows")
+
+fault("products with a short inner side are computed in bf16", "autograd/kernels/fast/gemm/gemm_bf16.cpp",
+      "n >= min_extent && k >= min_extent &&",
+      "n >= min_extent &&",
+      "kernels_f32:kernels_bf16")

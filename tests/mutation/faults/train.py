@@ -406,3 +406,9 @@ fault("with next sentences, a line follows the last one of the document before i
       "masking.followed.push_back(k + 1 < kept.size() && kept[k + 1] == kept[k] + 1);",
       "masking.followed.push_back(k + 1 < kept.size());",
       "training")
+
+fault("the accuracy of next sentences counts hidden tokens too", "train/tasks/mlm.cpp",
+      """      batch.labels = std::move(firsts);
+""",
+      "",
+      "training:labels")

@@ -123,6 +123,64 @@ BOOST_AUTO_TEST_CASE(neuron_products_sum_to_the_score) {
   BOOST_TEST(drawn.find("query: token2") != std::string::npos);
 }
 
+// Each key has a line with its name, its sum and the weight that the query gives to it.
+BOOST_AUTO_TEST_CASE(neurons_view_has_the_weights_of_its_query_and_head) {
+  AttentionMaps maps = random_maps(1, 2, 4, tokens(3));
+  LayerWeights& layer = maps.layers[0];
+  layer.record.reads[0].row(2)[1] = 0;
+  const std::string drawn = neurons_view(maps, layer, 1, 2).body;
+  std::size_t at = drawn.find(">weight</text>");
+  for (std::int64_t j = 0; j < 3; ++j) {
+    at = drawn.find(">token" + std::to_string(j) + "</text>", at);
+    BOOST_REQUIRE(at != std::string::npos);
+    char text[32];
+    std::snprintf(text, sizeof text, ">%.3f</text>", double{layer.record.of(0, 1).row(2)[j]});
+    const std::string line = drawn.substr(at, drawn.find('\n', at) - at);
+    BOOST_TEST(line.ends_with(j == 1 ? ">not read</text>" : text), line);
+  }
+}
+
+// The script reads numbers of two digits in base 64 (RFC 4648): weights from 0 to 1, queries and keys from the
+// largest magnitude's negative to the largest magnitude.
+BOOST_AUTO_TEST_CASE(data_of_the_viewer_are_the_weights_queries_and_keys) {
+  AttentionMaps maps = random_maps(2, 2, 4, tokens(3));
+  for (real& v : maps.layers[1].record.q.values()) v *= 3;
+  for (std::int64_t i = 0; i < 3; ++i) maps.layers[1].record.q.row(i)[0] = 8;  // only of queries
+  const std::string page = viewer(maps), mark = "id=\"weights\">";
+  const std::size_t begin = page.find(mark) + mark.size();
+  const nlohmann::json data =
+      nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const auto decoded = [](const std::string& text, double low, double high) {
+    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::vector<double> all;
+    for (std::size_t i = 0; i < text.size(); i += 2)
+      all.push_back(low +
+                    (high - low) *
+                        static_cast<double>(64 * digits.find(text[i]) + digits.find(text[i + 1])) /
+                        4095);
+    return all;
+  };
+  for (std::size_t l = 0; l < 2; ++l) {
+    const LayerWeights& layer = maps.layers[l];
+    BOOST_TEST(data["layers"][l]["name"] == layer.name);
+    for (std::int64_t h = 0; h < 2; ++h) {
+      const nlohmann::json& one = data["layers"][l]["heads"][h];
+      const double a = one["a"], b = one["b"];
+      const std::vector<double> w = decoded(one["w"], 0, 1), q = decoded(one["q"], -a, a),
+                                k = decoded(one["k"], -b, b);
+      BOOST_REQUIRE((w.size() == 9 && q.size() == 12 && k.size() == 12));
+      for (std::int64_t i = 0; i < 3; ++i) {
+        for (std::int64_t j = 0; j < 3; ++j)
+          BOOST_TEST(std::abs(w[3 * i + j] - layer.heads[h].weights.row(i)[j]) < 1.3e-4);
+        for (std::int64_t c = 0; c < 4; ++c) {
+          BOOST_TEST(std::abs(q[4 * i + c] - layer.record.query(i, h)[c]) < 2.6e-4 * a);
+          BOOST_TEST(std::abs(k[4 * i + c] - layer.record.key(i, h)[c]) < 2.6e-4 * b);
+        }
+      }
+    }
+  }
+}
+
 // A decoder that reads "<s>", "a" and "dog" predicts "a", "dog" and the end.
 BOOST_AUTO_TEST_CASE(queries_of_a_decoder_are_named_after_the_tokens_read) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(3));

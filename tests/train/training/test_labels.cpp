@@ -232,6 +232,32 @@ BOOST_AUTO_TEST_CASE(score_of_masked_language_model_hides_each_token_in_turn) {
   }
 }
 
+// The first row of a pair is labelled <s> if its second line follows the first, otherwise </s>. A model that always
+// predicts one of them is right for these pairs, whatever tokens are hidden in the other rows.
+BOOST_AUTO_TEST_CASE(accuracy_of_next_sentences_counts_the_first_row_of_each_pair) {
+  const TempFolder folder;
+  Config c = mlm_run(folder, 1);
+  c.model->segments = 2;
+  c.model->output_bias = OutputBias::yes;
+  c.data.mask.next_sentence = true;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  Tensor bias = named(trainer.model().parameters(), "output.bias").tensor;
+  const Dataset& valid = run.data.valid;
+  for (const std::int32_t predicted : {Tokenizer::bos, Tokenizer::eos}) {
+    for (real& value : bias.mutable_value().values()) value = 0;
+    bias.mutable_value().data()[predicted] = 1e6F;
+    double right = 0;
+    for (std::int64_t i = 0; i < valid.size(); ++i)
+      right += make_batch(valid, {i}).labels.front() == predicted ? 1 : 0;
+    BOOST_TEST((right > 20 && right < 80));
+    const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), valid, {});
+    BOOST_TEST(e.notes.at("next_sentence_accuracy") == right / static_cast<double>(valid.size()));
+    BOOST_TEST(e.details.at(0) == fmt::format("next sentence: {:.2f} % correct", right));
+  }
+}
+
 // An empty line ends a document, and so does a line that is skipped because of its length.
 BOOST_AUTO_TEST_CASE(lines_follow_within_a_document_only) {
   const TempFolder folder;

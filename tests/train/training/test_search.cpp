@@ -361,4 +361,21 @@ BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
   BOOST_TEST((search(negative, o, 4)[0].tokens == Tokens{A, B, A, A}));
 }
 
+// Sampling has a beam of one whatever decode.beam is. Wider beams may still drop their tokens.
+BOOST_AUTO_TEST_CASE(only_searches_with_one_hypothesis_report_tokens) {
+  const auto table = [](std::int32_t, const Tokens& tokens) {
+    return tokens.size() < 3 ? logits(0, 0, 1, 0) : logits(1, 0, 0, 0);
+  };
+  for (const bool sample : {false, true}) {
+    DecodeOptions o = beam_of(5);
+    o.sample = sample;
+    TableDecoding decoding(1, table);
+    Search search(o, 9, 1, {0});
+    Tokens reported;
+    search.on_token([&](std::int32_t token) { reported.push_back(token); });
+    BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == Tokens{B, B, B}));
+    BOOST_TEST((reported == (sample ? Tokens{B, B, B} : Tokens{})));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -170,4 +170,17 @@ BOOST_AUTO_TEST_CASE(sampling_draws_a_new_random_number_for_each_token) {
   BOOST_TEST(std::abs(repeats - 100) < 4 * std::sqrt(95.0));
 }
 
+BOOST_AUTO_TEST_CASE(log_probabilities_of_samples_are_those_of_the_whole_distribution) {
+  for (const double t : {0.5, 1.0}) {
+    DecodeOptions o = sampling();
+    o.temperature = t;
+    o.top_k = 3;
+    o.top_p = 0.9;
+    const std::vector<Hypothesis> drawn = draw(o);
+    for (std::size_t i = 0; i < 100; ++i)
+      BOOST_TEST(std::abs(drawn[i].log_prob -
+                          std::log(shares[static_cast<std::size_t>(token_of(drawn[i]))])) < 1e-6);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

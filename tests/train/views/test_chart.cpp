@@ -142,4 +142,51 @@ BOOST_AUTO_TEST_CASE(drawings_are_arranged_in_rows) {
   BOOST_TEST(all.body.find("translate(0 8)\">\nc") != std::string::npos);
 }
 
+// The y axis extends from 0 at 190 pixels to 4 at 0, the x axis from 0 at 0 pixels to 10 at 400.
+BOOST_AUTO_TEST_CASE(labels_of_ticks_stand_at_their_values) {
+  const std::string body = drawn(with({{0, 0}, {5, 1}, {10, 4}})).body;
+  for (const char* tick : {"M0 190h400\"/><text x=\"-6\" y=\"193.5\" text-anchor=\"end\">0<",
+                           "M0 142.5h400\"/><text x=\"-6\" y=\"146\" text-anchor=\"end\">1<",
+                           "M0 0h400\"/><text x=\"-6\" y=\"3.5\" text-anchor=\"end\">4<",
+                           "M80 0v190\"/><text x=\"80\" y=\"204\" text-anchor=\"middle\">2<",
+                           "M400 0v190\"/><text x=\"400\" y=\"204\" text-anchor=\"middle\">10<"})
+    BOOST_TEST(body.find(tick) != std::string::npos, tick);
+  Chart named = with({{0, 0}, {10, 4}});
+  named.x_ticks = {{2.5, "a quarter"}};
+  BOOST_TEST(
+      drawn(named).body.find("<text x=\"100\" y=\"204\" text-anchor=\"middle\">a quarter<") !=
+      std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(large_ticks_are_counted_in_thousands_and_millions) {
+  const std::string body = drawn(with({{0, 0}, {50'000, 4'000'000}})).body;
+  for (const char* tick : {">10k<", ">50k<", ">1M<", ">4M<"})
+    BOOST_TEST(body.find(tick) != std::string::npos, tick);
+  const std::string small = drawn(with({{0, 0}, {9000, 1e13}})).body;
+  for (const char* tick : {">8000<", ">1e+13<"})
+    BOOST_TEST(small.find(tick) != std::string::npos, tick);
+}
+
+BOOST_AUTO_TEST_CASE(legend_has_the_colours_of_the_lines_and_bars) {
+  Chart chart = with({{0, 0}, {10, 10}});
+  chart.lines.push_back({"pale", 9, true, {{0, 1}, {10, 2}}});
+  chart.lines.push_back({"", 3, false, {{0, 3}, {10, 4}}});  // has no entry
+  chart.legend.emplace_back(5, "a bar");
+  const std::string body = drawn(chart).body;
+  for (const char* entry :
+       {"<path class=\"line s0\" d=\"M0 0h18\"/><text x=\"22\" y=\"3.5\">a &amp; b<",
+        "<path class=\"line s1 second faint\" d=\"M0 0h18\"/><text x=\"22\" y=\"3.5\">pale<",
+        "<path class=\"bar s5\" d=\"M4 -5h10v10h-10z\"/><text x=\"22\" y=\"3.5\">a bar<"})
+    BOOST_TEST(body.find(entry) != std::string::npos, entry);
+  BOOST_TEST(count(body, "M0 0h18") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(dots_stand_at_their_points) {
+  Chart chart = with({{0, 0}, {10, 4}});
+  chart.dots.push_back({3, {5, 1}, ""});
+  BOOST_TEST(drawn(chart).body.find(
+                 "<circle class=\"dot s3\" cx=\"200\" cy=\"142.5\" r=\"3.5\"></circle>") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include "autograd/io/formats/base64.h"
 #include "train/views/draw/heat_map.h"
 #include "train/views/draw/svg.h"
+#include "train/views/draw/token_graph.h"
 
 using namespace heed;
 
@@ -126,6 +127,57 @@ BOOST_AUTO_TEST_CASE(labelled_map_with_equal_values_has_a_tooltip_for_the_larges
   for (const char* const tooltip : {"a: 0.100", "b: 0.100", "c: 0.100", "f: 0.500"})
     BOOST_TEST(map.body.find(std::string("r → ") + tooltip) != std::string::npos, tooltip);
   BOOST_TEST(map.body.find("r → d") == std::string::npos);
+}
+
+// Rows are named from top to bottom, columns from left to right; cells are 14 pixels wide.
+BOOST_AUTO_TEST_CASE(names_of_rows_and_columns_stand_beside_their_cells) {
+  const std::vector<std::string> rows{"one", "two", "three"}, columns{"x", "y"};
+  const std::string body =
+      labelled_map({3, 2, {1, 0, 0, 1, 1, 0}, 1}, rows, columns, {"", "", ""}).body;
+  const auto before = [&](const std::string& name, const std::string& key) {
+    const std::size_t end = body.find(">" + name + "</text>");
+    BOOST_REQUIRE(end != std::string::npos);
+    return std::stod(body.substr(body.rfind(key, end) + key.size()));
+  };
+  const std::string y = " y=\"", x = "translate(";
+  BOOST_TEST(before("two", y) - before("one", y) == 14);
+  BOOST_TEST(before("three", y) - before("two", y) == 14);
+  BOOST_TEST(before("y", x) - before("x", x) == 14);
+  // The cell of row two and column y.
+  BOOST_TEST(
+      body.find("<rect class=\"cell\" x=\"14\" y=\"14\" width=\"14\" height=\"14\"><title>two → y: "
+                "1.000</title>") != std::string::npos);
+}
+
+// Rows are 16 pixels high, below a heading of 24. Columns are 140 pixels apart if there are two.
+BOOST_AUTO_TEST_CASE(edges_of_a_graph_join_the_rows_and_columns_of_their_matrix) {
+  const std::vector<std::string> from{"a", "b"}, to{"x", "y", "z"};
+  const std::vector<GraphColumn> columns{{"first", from}, {"second", to}};
+  const std::vector<HeatMap> edges{{2, 3, {0.5F, 0, 0.09F, 0, 0.72F, 2}, 1}};
+  const Drawing graph = token_graph(columns, edges, 0.1);
+  const auto paths = [](const std::string& body) {
+    std::vector<std::string> all;
+    for (std::size_t at = 0; (at = body.find("class=\"edge\"", at)) != std::string::npos; ++at)
+      all.push_back(body.substr(at + 13, body.find("/>", at) - at - 13));
+    return all;
+  };
+  const double left =
+      label_length("b") + 6;  // the names of the nodes, which are wider than half the title
+  const auto edge = [&](const char* opacity, int row, int column) {
+    return svg("stroke-opacity=\"{}\" d=\"M{} {}L{} {}\"", opacity, left, 32.0 + 16 * row,
+               left + 140, 32.0 + 16 * column);
+  };
+  const std::vector<std::string> expected{edge("0.5", 0, 0), edge("0.7", 1, 1), edge("1", 1, 2)};
+  BOOST_TEST(paths(graph.body) == expected, boost::test_tools::per_element());
+  // Only nodes of the first and the last column have names.
+  const std::vector<GraphColumn> three{{"first", from}, {"middle", to}, {"last", from}};
+  const std::vector<HeatMap> two{edges[0], {3, 2, {0, 0, 0, 0, 1, 0}, 1}};
+  const std::string body = token_graph(three, two, 0.1).body;
+  BOOST_TEST(body.find(">middle</text>") != std::string::npos);
+  BOOST_TEST(body.find(">x</text>") == std::string::npos);
+  const std::size_t first = body.find("text-anchor=\"end\">b</text>");
+  BOOST_REQUIRE(first != std::string::npos);
+  BOOST_TEST(body.find(">b</text>", first + 20) != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

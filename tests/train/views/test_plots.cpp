@@ -166,4 +166,76 @@ BOOST_AUTO_TEST_CASE(gradients_fall_over_the_layers_with_pre_norm_and_rise_with_
   BOOST_TEST(2 * post.front() < post.back());
 }
 
+/// The points of the line with this name, in pixels from the lower left corner of the chart.
+std::vector<std::pair<double, double>> points_named(const Drawing& chart, const std::string& name) {
+  std::string path = line_named(chart.body, name);
+  path = path.substr(path.find(" d=\"") + 4);
+  for (char& c : path) c = c == 'M' || c == 'L' || c == '"' ? ' ' : c;
+  std::istringstream in(path);
+  std::vector<std::pair<double, double>> points;
+  for (double x = 0, y = 0; in >> x >> y;) points.emplace_back(x, 190 - y);
+  return points;
+}
+
+// A query and an equal key at distance k: the mean of cos(k base^(−2i / size)) over the pairs i. Values
+// are read from the chart with two of them: distance 0 is 1, distance 1 is computed.
+BOOST_AUTO_TEST_CASE(scores_of_rotary_positions_are_drawn_over_the_distance) {
+  const Config config =
+      config_of("model: {d_model: 24, heads: 3, positions: rotary, rotary_base: 500}\n");
+  const Drawing chart = plots_of("positions", config, 33)[3];
+  BOOST_TEST(contains(chart.body, "(head size 8)"));
+  const auto score = [](double base, std::size_t distance) {
+    double sum = 0;
+    for (int i = 0; i < 4; ++i)
+      sum += std::cos(static_cast<double>(distance) * std::pow(base, -i / 4.0)) / 4;
+    return sum;
+  };
+  for (const int base : {500, 100}) {
+    const auto points = points_named(chart, fmt::format("base {}", base));
+    BOOST_REQUIRE(points.size() == 33);
+    const double unit = (points[0].second - points[1].second) / (1 - score(base, 1));
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      BOOST_TEST(std::abs(points[k].first - 12.5 * static_cast<double>(k)) < 0.06);
+      BOOST_TEST(
+          std::abs((points[0].second - points[k].second) / unit - (1 - score(base, k))) < 0.02,
+          base << " at " << k);
+    }
+  }
+}
+
+// Press et al. 2022: of four heads, the slopes are 1/4, 1/16, 1/64 and 1/256.
+BOOST_AUTO_TEST_CASE(biases_of_alibi_fall_with_the_slope_of_each_head) {
+  const Drawing chart = plots_of("positions", config_of("model: {heads: 4}\n"), 65)[4];
+  for (int head = 0; head < 4; ++head) {
+    const auto points = points_named(chart, fmt::format("head {}", head));
+    BOOST_REQUIRE(points.size() == 65);
+    BOOST_TEST(points[0].second == 190);  // no bias at distance 0
+    // The largest bias, 64 / 4, is at the bottom of the chart.
+    for (const std::size_t k : {1, 32, 64})
+      BOOST_TEST(std::abs(points[k].second -
+                          190 * (1 - static_cast<double>(k) / 64 / std::pow(4, head))) < 0.06);
+  }
+}
+
+// Raffel et al. 2020: of 32 buckets, a causal model gives the distances below 16 one each, and one that
+// reads both directions those below 8; its keys after the query have the buckets from 16 on.
+BOOST_AUTO_TEST_CASE(buckets_of_t5_are_drawn_for_both_directions) {
+  const Drawing chart = plots_of("positions", config_of(), 100)[5];
+  const auto causal = points_named(chart, "causal"), both = points_named(chart, "both directions");
+  BOOST_REQUIRE(causal.size() == 200);
+  BOOST_REQUIRE(both.size() == 399);
+  const double unit = 190.0 / 31;
+  const auto bucket = [&](const auto& points, std::size_t i) {
+    return std::lround(points[i].second / unit);
+  };
+  for (std::size_t k = 0; k < 16; ++k) BOOST_TEST(bucket(causal, k) == static_cast<long>(k));
+  for (std::size_t k = 0; k < 8; ++k) {
+    BOOST_TEST(bucket(both, 199 + k) == static_cast<long>(k));  // element 199 is the distance 0
+    if (k > 0) BOOST_TEST(bucket(both, 199 - k) == static_cast<long>(16 + k));
+  }
+  BOOST_TEST(bucket(causal, 199) == 31);
+  BOOST_TEST(bucket(both, 398) == 15);
+  BOOST_TEST(bucket(both, 0) == 31);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

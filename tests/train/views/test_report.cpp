@@ -120,6 +120,33 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_only_in_the_seed_share_a_line_and_a_band) 
   BOOST_TEST(contains(two, "13.3 minutes"));  // mean of both runs
 }
 
+// Losses of 100 / step and of twice that: the line is their mean, the band reaches from one to the other.
+BOOST_AUTO_TEST_CASE(lines_of_several_seeds_are_means_within_the_band_of_their_extremes) {
+  const TempFolder folder;
+  const std::vector<History> histories{
+      read_history(make_run(folder, "a", "seed: 1\n", texts(60))),
+      read_history(make_run(folder, "b", "seed: 2\n", texts(64), 2))};
+  const std::string body = report_curves(histories).at(0).body;
+  const auto path = [&](const std::string& after, const auto& from, const auto& to) {
+    const double low = 0.25, high = 2.4;  // of all losses
+    std::string points;
+    const auto add = [&](int step, double value) {
+      const double y = std::round(1900 * (high - value) / (high - low)) / 10;
+      points += svg("{}{} {}", points.empty() ? "M" : "L",
+                    std::round(4000.0 * (step - 100) / 300) / 10, y);
+    };
+    for (int step = 100; step <= 400; step += 100) add(step, from(step));
+    for (int step = 400; step >= 100 && to(step) > 0; step -= 100) add(step, to(step));
+    BOOST_TEST(contains(body, after + " d=\"" + points), after << points);
+  };
+  const auto nothing = [](int) { return 0.0; };
+  const auto times = [](double scale) { return [=](int step) { return scale / step; }; };
+  path("class=\"line s0 faint\"", times(150), nothing);
+  path("class=\"line s0\"", times(180), nothing);
+  path("class=\"band s0\"", times(200), times(100));
+  path("class=\"band s0\"", times(240), times(120));
+}
+
 BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
   const TempFolder folder;
   std::vector<SampleOutput> outputs = texts(10);
@@ -392,6 +419,23 @@ BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   BOOST_TEST(chart.bars[1].y == 0.5);
 }
 
+// The bins are [0, 0.1), [0.1, 0.2), … [0.9, 1].
+BOOST_AUTO_TEST_CASE(bins_of_calibration_have_a_tenth_of_the_confidences_each) {
+  const std::vector<SampleOutput> outputs{{"a", "1", "1", 0.5},   {"b", "1", "2", 0.5625},
+                                          {"c", "2", "2", 0.625}, {"d", "2", "2", 0.99},
+                                          {"e", "2", "2", 1.0},   {"f", "1", "2", 0.0}};
+  const Chart chart = calibration(outputs);
+  BOOST_REQUIRE(chart.bars.size() == 4);
+  for (const auto& [bar, left, accuracy] :
+       {std::tuple(0, 0.0, 0.0), {1, 0.5, 0.5}, {2, 0.6, 1.0}, {3, 0.9, 1.0}}) {
+    const Bar& one = chart.bars[static_cast<std::size_t>(bar)];
+    BOOST_TEST(std::abs(one.left - left) < 0.01, bar);
+    BOOST_TEST(std::abs(one.right - left - 0.1) < 0.01, bar);
+    BOOST_TEST(one.y == accuracy, bar);
+  }
+  BOOST_TEST(chart.bars[1].text == "samples: 2, confidence: 0.531, accuracy: 0.500");
+}
+
 // Half of the samples of label a are taken for b; none of b for a.
 BOOST_AUTO_TEST_CASE(confusion_map_has_a_row_for_each_true_label) {
   const std::vector<std::string> labels{"a", "b"};
@@ -400,6 +444,9 @@ BOOST_AUTO_TEST_CASE(confusion_map_has_a_row_for_each_true_label) {
   for (const char* cell : {"a → a: 0.500", "a → b: 0.500", "b → b: 1.000"})
     BOOST_TEST(contains(body, cell), cell);
   BOOST_TEST(!contains(body, "b → a"));
+  // The fraction is that of all samples of the label, also if another label is not shown.
+  const std::vector<std::string> shown{"a"};
+  BOOST_TEST(contains(confusion_map(record, shown).body, "a → a: 0.500"));
 }
 
 BOOST_AUTO_TEST_CASE(lengths_form_at_most_six_groups_of_equal_size) {
