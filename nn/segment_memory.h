@@ -26,7 +26,8 @@ class SegmentMemory {
 
   /// Starts a batch of `lanes` sequences of at most `max_length` tokens. Clears the memory, or
   /// keeps it if the batch continues the previous one. A batch that continues may have fewer lanes
-  /// (the texts of the last lanes have ended); with more lanes, begin throws Error(failed).
+  /// (the texts of the last lanes have ended); with more lanes, begin throws Error(failed). A lane
+  /// shorter than the others must be at the end of its text: it must not continue.
   void begin(bool continues, std::int64_t lanes, std::int64_t max_length);
   /// Ends the batch: the values that the layers wrote become the memory.
   void advance();

@@ -557,6 +557,8 @@ BOOST_AUTO_TEST_CASE(batch_norm_of_equal_values_without_eps_is_the_bias_and_has_
   const Tensor y = batch_norm(x, gain, bias, 0);
   BOOST_TEST(same(y.value(), broadcast_to(bias, {rows, n}).value()));
   BOOST_TEST(same(backward(y, random_array({rows, n}, 3))[x], Array::zeros({rows, n})));
+  const BatchMoments given{Array::full({n}, 3), Array::zeros({n}), rows};
+  BOOST_TEST(same(batch_norm(x, gain, bias, given, 0).value(), y.value()));
 }
 
 BOOST_AUTO_TEST_CASE(losses_of_two_passes_and_of_a_teacher_count_no_ignored_target) {

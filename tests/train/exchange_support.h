@@ -10,8 +10,10 @@
 
 #include "autograd/base/error.h"
 #include "data/tokenizers/tokenizer.h"
+#include "tests/train/onnx_graph.h"
 #include "train/config/config.h"
 #include "train/exchange/model_map.h"
+#include "train/exchange/onnx/model.h"
 
 namespace heed::test {
 
@@ -33,6 +35,25 @@ inline std::unique_ptr<Tokenizer> tokenizer_of(TokenizerKind kind,
   TokenizerOptions options;
   options.kind = kind;
   return train_tokenizer(options, lines, 1);
+}
+
+/// The bytes of a file with this graph.
+inline std::string file_of(const OnnxGraph& graph) {
+  std::string bytes;
+  graph.write("test", [&](std::span<const std::byte> part) {
+    bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
+  });
+  return bytes;
+}
+
+/// The graphs of a model's ONNX files by name.
+inline std::map<std::string, Message> graphs_of(const Config& config,
+                                                std::span<const TensorView> views) {
+  OnnxWeights weights(views);
+  std::map<std::string, Message> graphs;
+  for (const OnnxPart& part : onnx_parts(config, weights))
+    graphs.emplace(part.name, Message(Message(file_of(part.graph.graph())).text(7)));
+  return graphs;
 }
 
 /// Every prefix of a file must end with Error(bad_input).

@@ -249,12 +249,12 @@ BOOST_AUTO_TEST_CASE(alibi_and_special_pieces_are_described_as_heed_has_them) {
   const CTranslate2Model pairs = ctranslate2_model(translation_model(""), nine_pieces);
   // The </s> at the end of a source is a piece of its text: tokenizer.json appends it.
   for (const auto& [key, value] :
-       std::map<std::string, nlohmann::json>{{"unk_token", "<unk>"},
-                                             {"bos_token", "<s>"},
-                                             {"eos_token", "</s>"},
-                                             {"decoder_start_token", "<s>"},
-                                             {"add_source_bos", false},
-                                             {"add_source_eos", false}})
+       std::map<std::string, nlohmann::ordered_json>{{"unk_token", "<unk>"},
+                                                     {"bos_token", "<s>"},
+                                                     {"eos_token", "</s>"},
+                                                     {"decoder_start_token", "<s>"},
+                                                     {"add_source_bos", false},
+                                                     {"add_source_eos", false}})
     BOOST_TEST(pairs.config.at(key) == value, key);
   BOOST_TEST(pairs.revision == 7U);
   BOOST_TEST(alibi.revision == 8U);

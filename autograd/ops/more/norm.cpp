@@ -45,6 +45,12 @@ struct RmsNorm {
 
 using Sums = std::vector<double, BlockAllocator<double>>;
 
+/// 1/√v; 0 if v is 0, so that a column of equal values without eps is normalised to 0.
+template <class T>
+T reciprocal_root(T v) {
+  return v == 0 ? T(0) : 1 / std::sqrt(v);
+}
+
 /// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) r,  r = 1/√(σ² + eps),  μ and σ² of each column of the batch
 ///
 /// With the means over the rows of the whole batch,
@@ -87,7 +93,7 @@ struct BatchNorm {
         moments->mean.data()[c] = static_cast<real>(mean[c]);
         moments->variance.data()[c] = static_cast<real>(variance);
       }
-      root[c] = variance + eps == 0 ? 0 : 1 / std::sqrt(variance + eps);
+      root[c] = reciprocal_root(variance + eps);
     }
     Array y(x.shape());
     for (std::int64_t r = 0; r < rows_with_values(); ++r) {
@@ -157,7 +163,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
   require_eps("batch_norm", eps);
   Array root(moments.variance.shape());
   for (std::int64_t c = 0; c < root.size(); ++c)
-    root.data()[c] = 1 / std::sqrt(moments.variance.data()[c] + eps);
+    root.data()[c] = reciprocal_root(moments.variance.data()[c] + eps);
   return add(mul(sub(x, Tensor(moments.mean)), mul(Tensor(root), gain)), bias);
 }
 

@@ -387,8 +387,8 @@ fault("max and min of a line with a NaN have the gradient NaN instead of none", 
       "autograd_f64:ops")
 
 fault("batch norm of a column of equal values with eps 0 divides by 0: NaN instead of the bias", "autograd/ops/more/norm.cpp",
-      "root[c] = variance + eps == 0 ? 0 : 1 / std::sqrt(variance + eps);",
-      "root[c] = 1 / std::sqrt(variance + eps);",
+      "return v == 0 ? T(0) : 1 / std::sqrt(v);",
+      "return 1 / std::sqrt(v);",
       "autograd_f64:ops")
 
 fault("r-Drop counts ignored targets as tokens", "autograd/ops/more/cross_entropy.cpp",

@@ -266,3 +266,8 @@ fault("ONNX: the channels of a patch lie one behind the other, not side by side"
       "b_.transpose(grid, {0, 2, 4, 3, 5, 1})",
       "b_.transpose(grid, {0, 2, 4, 1, 3, 5})",
       "train:onnx")
+
+fault("the tokenizer.json of an exported encoder gives the second text of a pair the segment of the first", "train/exchange/tokenizer_json.cpp",
+      "text(\"B\", 1), token(end, 1)};",
+      "text(\"B\", 0), token(end, 0)};",
+      "train:exchange")
