@@ -1,4 +1,6 @@
 // Exported graphs compute what the model computes.
+#include <fmt/format.h>
+
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -52,10 +54,23 @@ struct RandomModel {
   }
 
   const ModelOptions& options() const { return *config.model; }
-  std::int64_t layers() const { return options().decoder_layers; }
-  OnnxArray empty_cache() const {
-    const std::int64_t heads = options().attention.kv_heads;
-    return OnnxArray::of({2, heads == 0 ? options().heads : heads, 0, 4});
+  /// Runs a graph with the caches of an earlier run, or with empty ones.
+  OnnxArrays decoded(const std::string& graph, OnnxArrays inputs,
+                     const OnnxArrays* before = nullptr) const {
+    const std::int64_t kv_heads = options().attention.kv_heads;
+    const OnnxArray empty = OnnxArray::of({2, kv_heads == 0 ? options().heads : kv_heads, 0, 4});
+    const bool pairs = inputs.contains("encoder_hidden_states");
+    if (pairs) inputs["use_cache_branch"] = {{1}, {before == nullptr ? 0.0 : 1.0}};
+    for (std::int64_t layer = 0; layer < options().decoder_layers; ++layer) {
+      for (const std::string side : {"decoder.", "encoder."}) {
+        for (const std::string part : {"key", "value"}) {
+          const std::string name = fmt::format("{}.{}{}", layer, pairs ? side : "", part);
+          inputs["past_key_values." + name] =
+              before == nullptr ? empty : before->at("present." + name);
+        }
+      }
+    }
+    return onnx_values(graphs.at(graph), inputs);
   }
 
   Array rows(const ModelInput& input) const {
@@ -102,6 +117,36 @@ Array later_rows(const Array& expected, std::int64_t from) {
   return expected.sliced(from, expected.rows());
 }
 
+/// Compares the logits of a model that reads rows of `width` values with those of its graphs, for two
+/// inputs. A model with a decoder has read the same three tokens of each output.
+template <class Rows>
+void check_inputs(const RandomModel& built, const OnnxArrays& inputs, std::int64_t width,
+                  const std::string& what, const Rows& rows_of) {
+  const bool labels = !built.graphs.contains("encoder_model");
+  const Ids target{1, 4, 5};
+  OnnxArray logits;
+  if (labels) {
+    logits = onnx_values(built.graphs.at("model"), inputs).at("logits");
+  } else {
+    OnnxArrays read{
+        {"input_ids", columns_of({target, target}, 0, 3)},
+        {"encoder_hidden_states",
+         onnx_values(built.graphs.at("encoder_model"), inputs).at("last_hidden_state")}};
+    if (inputs.contains("attention_mask"))
+      read["encoder_attention_mask"] = inputs.at("attention_mask");
+    logits = built.decoded("decoder_model_merged", read).at("logits");
+  }
+  for (const std::int64_t number : {0, 1}) {
+    std::vector<float> rows = rows_of(number);
+    if (has_class_row(built.config)) rows.insert(rows.begin(), static_cast<std::size_t>(width), 0);
+    const Ids offsets{0, static_cast<std::int32_t>(std::ssize(rows) / width)};
+    Ids written;
+    const SideView source{{}, offsets, rows, width};
+    check_rows(logits, number, 0,
+               built.rows({source, labels ? SideView{} : view_of(target, written)}), what);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(onnx)
@@ -130,16 +175,10 @@ BOOST_AUTO_TEST_CASE(graphs_of_language_models_compute_their_logits_with_and_wit
       const RandomModel built("task: lm\ndata: {train: {text: a}}\n",
                               ", layers: 2, context: 9" + keys, int8);
       const auto run = [&](std::size_t first, std::size_t end, const OnnxArrays* before) {
-        OnnxArrays inputs{{"input_ids", columns_of(ids, first, end)},
-                          {"attention_mask", columns_of(mask, 0, end)}};
-        for (std::int64_t layer = 0; layer < built.layers(); ++layer) {
-          for (const std::string part : {".key", ".value"}) {
-            const std::string name = std::to_string(layer) + part;
-            inputs["past_key_values." + name] =
-                before == nullptr ? built.empty_cache() : before->at("present." + name);
-          }
-        }
-        return onnx_values(built.graphs.at("model"), inputs);
+        return built.decoded("model",
+                             {{"input_ids", columns_of(ids, first, end)},
+                              {"attention_mask", columns_of(mask, 0, end)}},
+                             before);
       };
       const OnnxArrays whole = run(0, 7, nullptr), begun = run(0, 5, nullptr),
                        continued = run(5, 7, &begun);
@@ -175,19 +214,11 @@ BOOST_AUTO_TEST_CASE(graphs_of_encoder_and_decoder_compute_the_logits_of_the_mod
                                             {"attention_mask", columns_of(mask, 0, 5)}})
                                    .at("last_hidden_state");
       const auto run = [&](std::size_t first, std::size_t end, const OnnxArrays* before) {
-        OnnxArrays inputs{{"input_ids", columns_of(target, first, end)},
-                          {"encoder_hidden_states", states},
-                          {"encoder_attention_mask", columns_of(mask, 0, 5)},
-                          {"use_cache_branch", {{1}, {before == nullptr ? 0.0 : 1.0}}}};
-        for (std::int64_t layer = 0; layer < built.layers(); ++layer) {
-          for (const std::string part :
-               {".decoder.key", ".decoder.value", ".encoder.key", ".encoder.value"}) {
-            const std::string name = std::to_string(layer) + part;
-            inputs["past_key_values." + name] =
-                before == nullptr ? built.empty_cache() : before->at("present." + name);
-          }
-        }
-        return onnx_values(built.graphs.at("decoder_model_merged"), inputs);
+        return built.decoded("decoder_model_merged",
+                             {{"input_ids", columns_of(target, first, end)},
+                              {"encoder_hidden_states", states},
+                              {"encoder_attention_mask", columns_of(mask, 0, 5)}},
+                             before);
       };
       const OnnxArrays whole = run(0, 4, nullptr), begun = run(0, 2, nullptr),
                        continued = run(2, 4, &begun);
@@ -247,35 +278,14 @@ BOOST_AUTO_TEST_CASE(graphs_of_images_compute_the_logits_of_the_model) {
            {"classify", ", kind: swin, pool: mean, swin: {window: 3, depths: [2]}, norm_kind: rms"},
            {"seq2seq", ", layers: 1, positions: learned"}}) {
     const RandomModel built("task: " + task + "\n" + image, keys);
-    OnnxArray logits;
-    const Ids target{1, 4, 5};
-    if (task == "classify") {
-      logits = onnx_values(built.graphs.at("model"), {{"pixel_values", pixels}}).at("logits");
-    } else {
-      OnnxArrays inputs{{"input_ids", columns_of({target, target}, 0, 3)},
-                        {"encoder_hidden_states",
-                         onnx_values(built.graphs.at("encoder_model"), {{"pixel_values", pixels}})
-                             .at("last_hidden_state")},
-                        {"use_cache_branch", {{1}, {0}}}};
-      for (const std::string part :
-           {"decoder.key", "decoder.value", "encoder.key", "encoder.value"})
-        inputs["past_key_values.0." + part] = built.empty_cache();
-      logits = onnx_values(built.graphs.at("decoder_model_merged"), inputs).at("logits");
-    }
-    for (const std::int64_t number : {0, 1}) {
+    check_inputs(built, {{"pixel_values", pixels}}, 12, task + keys, [&](std::int64_t number) {
       std::vector<float> rows;
-      if (has_class_row(built.config)) rows.resize(12);
       for (std::int64_t patch = 0; patch < 32; ++patch)
         for (std::int64_t i = 0; i < 12; ++i)
           rows.push_back(static_cast<float>(
               pixels.at({number, i % 3, patch / 8 * 2 + i / 6, patch % 8 * 2 + i / 3 % 2})));
-      const Ids offsets{0, static_cast<std::int32_t>(rows.size() / 12)};
-      Ids written;
-      const SideView source{{}, offsets, rows, 12};
-      check_rows(logits, number, 0,
-                 built.rows({source, task == "classify" ? SideView{} : view_of(target, written)}),
-                 task + keys);
-    }
+      return rows;
+    });
   }
 }
 
@@ -294,35 +304,13 @@ BOOST_AUTO_TEST_CASE(graphs_of_features_compute_the_logits_of_the_model) {
            {"classify", ", layers: 1, pool: mean, front_end: {kind: conv, layers: 2}"},
            {"seq2seq", ", layers: 1, front_end: {kind: conv, layers: 2}"}}) {
     const RandomModel built("task: " + task + "\n" + features, keys);
-    const OnnxArrays read{{"input_features", rows}, {"attention_mask", mask}};
-    OnnxArray logits;
-    const Ids target{1, 4, 5};
-    if (task == "classify") {
-      logits = onnx_values(built.graphs.at("model"), read).at("logits");
-    } else {
-      OnnxArrays inputs{
-          {"input_ids", columns_of({target, target}, 0, 3)},
-          {"encoder_hidden_states",
-           onnx_values(built.graphs.at("encoder_model"), read).at("last_hidden_state")},
-          {"encoder_attention_mask", mask},
-          {"use_cache_branch", {{1}, {0}}}};
-      for (const std::string part :
-           {"decoder.key", "decoder.value", "encoder.key", "encoder.value"})
-        inputs["past_key_values.0." + part] = built.empty_cache();
-      logits = onnx_values(built.graphs.at("decoder_model_merged"), inputs).at("logits");
-    }
-    for (const std::int64_t number : {0, 1}) {
-      std::vector<float> own;
-      if (has_class_row(built.config)) own.resize(3);
-      for (std::int64_t i = 0; i < (number == 0 ? 21 : 15); ++i)
-        own.push_back(static_cast<float>(rows.at({number, i / 3, i % 3})));
-      const Ids offsets{0, static_cast<std::int32_t>(own.size() / 3)};
-      Ids written;
-      const SideView source{{}, offsets, own, 3};
-      check_rows(logits, number, 0,
-                 built.rows({source, task == "classify" ? SideView{} : view_of(target, written)}),
-                 task + keys);
-    }
+    check_inputs(built, {{"input_features", rows}, {"attention_mask", mask}}, 3, task + keys,
+                 [&](std::int64_t number) {
+                   std::vector<float> own;
+                   for (std::int64_t i = 0; i < (number == 0 ? 21 : 15); ++i)
+                     own.push_back(static_cast<float>(rows.at({number, i / 3, i % 3})));
+                   return own;
+                 });
   }
 }
 
