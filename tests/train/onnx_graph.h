@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,12 +116,14 @@ class OnnxNode {
   void run() {
     const std::string op = node_.text(4);
     const std::vector<std::string> outputs = node_.all(2);
-    const std::vector<OnnxArray> results = results_of(op, outputs.size());
+    const Results results = results_of(op, outputs.size());
     BOOST_REQUIRE(results.size() == outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) known_[outputs[i]] = results[i];
   }
 
  private:
+  using Results = std::vector<OnnxArray>;
+
   std::size_t inputs() const { return node_.all(1).size(); }
   const OnnxArray& in(std::size_t i) const { return known_.at(node_.all(1).at(i)); }
   std::int64_t attribute(const std::string& name, std::int64_t otherwise) const {
@@ -306,9 +309,10 @@ class OnnxNode {
     return y;
   }
 
-  std::vector<OnnxArray> branch() const;
+  Results branch() const;
 
-  std::vector<OnnxArray> results_of(const std::string& op, std::size_t outputs) const {
+  /// Elements alone; arrays of different shapes are broadcast.
+  std::optional<Results> elementwise(const std::string& op) const {
     const auto pairs = [&](auto f) { return std::vector{each(in(0), in(1), f)}; };
     const auto single = [&](auto f) { return std::vector{each(in(0), f)}; };
     if (op == "Add") return pairs([](double a, double b) { return a + b; });
@@ -342,11 +346,17 @@ class OnnxNode {
       for_each_index(y.shape, [&](const OnnxShape& i) {
         y.values.push_back(in(0).at(i) != 0 ? in(1).at(i) : in(2).at(i));
       });
-      return {y};
+      return Results{y};
     }
     if (op == "Expand")
-      return {each(in(0), OnnxArray::of(in(1).integers()), [](double a, double) { return a; })};
-    if (op == "MatMul") return {matmul(in(0), in(1))};
+      return Results{
+          each(in(0), OnnxArray::of(in(1).integers()), [](double a, double) { return a; })};
+    return std::nullopt;
+  }
+
+  /// Products, and elements by index.
+  std::optional<Results> products(const std::string& op) const {
+    if (op == "MatMul") return Results{matmul(in(0), in(1))};
     if (op == "Gemm") {
       BOOST_REQUIRE(attribute("transB", 0) == 1);
       const OnnxArray &x = in(0), &w = in(1);
@@ -357,9 +367,9 @@ class OnnxNode {
         for (std::int64_t k = 0; k < x.shape[1]; ++k) sum += x.at({i[0], k}) * w.at({i[1], k});
         y.values.push_back(sum);
       });
-      return {y};
+      return Results{y};
     }
-    if (op == "Gather") return {gathered(in(0), in(1), attribute("axis", 0))};
+    if (op == "Gather") return Results{gathered(in(0), in(1), attribute("axis", 0))};
     if (op == "GatherElements") {
       OnnxArray y{in(1).shape, {}};
       for_each_index(y.shape, [&](OnnxShape i) {
@@ -367,7 +377,7 @@ class OnnxNode {
             static_cast<std::int64_t>(in(1).at(std::as_const(i)));
         y.values.push_back(in(0).at(i));
       });
-      return {y};
+      return Results{y};
     }
     if (op == "ScatterElements") {
       OnnxArray y = in(0);
@@ -376,8 +386,19 @@ class OnnxNode {
         to[static_cast<std::size_t>(attribute("axis", 0))] = static_cast<std::int64_t>(in(1).at(i));
         y.at(to) = in(2).at(i);
       });
-      return {y};
+      return Results{y};
     }
+    if (op == "Conv") return Results{convolved()};
+    if (op == "DequantizeLinear") {  // a scale for each row
+      OnnxArray y = in(0);
+      for_each_index(y.shape, [&](const OnnxShape& i) { y.at(i) *= in(1).at({i[0]}); });
+      return Results{y};
+    }
+    return std::nullopt;
+  }
+
+  /// Values along an axis.
+  std::optional<Results> rows(const std::string& op) const {
     if (op == "TopK") {  // of the last axis
       const std::int64_t k = in(1).integer();
       OnnxArray indices = rowwise(in(0), [](std::vector<double>& row) {
@@ -388,22 +409,22 @@ class OnnxNode {
         row = order;
       });
       indices = part(indices, indices.rank() - 1, 0, k);
-      return {OnnxArray{}, indices};
+      return Results{OnnxArray{}, indices};
     }
     if (op == "Softmax")
-      return {rowwise(in(0), [](std::vector<double>& row) {
+      return Results{rowwise(in(0), [](std::vector<double>& row) {
         const double largest = std::ranges::max(row);
         for (double& value : row) value = std::exp(value - largest);
         const double sum = total(row);
         for (double& value : row) value /= sum;
       })};
     if (op == "ArgMax")
-      return {reduced(in(0), attribute("axis", 0), [](const std::vector<double>& row) {
+      return Results{reduced(in(0), attribute("axis", 0), [](const std::vector<double>& row) {
         return static_cast<double>(std::ranges::max_element(row) - row.begin());
       })};
-    if (op == "ReduceSum") return {reduced(in(0), in(1).integer(), total)};
+    if (op == "ReduceSum") return Results{reduced(in(0), in(1).integer(), total)};
     if (op == "ReduceMean")
-      return {reduced(in(0), list("axes").at(0), [](const std::vector<double>& row) {
+      return Results{reduced(in(0), list("axes").at(0), [](const std::vector<double>& row) {
         return total(row) / static_cast<double>(row.size());
       })};
     if (op == "CumSum") {
@@ -413,42 +434,41 @@ class OnnxNode {
         OnnxShape before = i;
         if (before[axis]-- > 0) y.at(i) += y.at(std::as_const(before));
       });
-      return {y};
+      return Results{y};
     }
     if (op == "LayerNormalization")
-      return {each(each(rowwise(in(0),
-                                [&](std::vector<double>& row) {
-                                  const auto n = static_cast<double>(row.size());
-                                  const double mean = total(row) / n;
-                                  double variance = 0;
-                                  for (const double v : row)
-                                    variance += (v - mean) * (v - mean) / n;
-                                  for (double& v : row)
-                                    v = (v - mean) / std::sqrt(variance + epsilon());
-                                }),
-                        in(1), std::multiplies<>()),
-                   in(2), std::plus<>())};
+      return Results{each(each(rowwise(in(0),
+                                       [&](std::vector<double>& row) {
+                                         const auto n = static_cast<double>(row.size());
+                                         const double mean = total(row) / n;
+                                         double variance = 0;
+                                         for (const double v : row)
+                                           variance += (v - mean) * (v - mean) / n;
+                                         for (double& v : row)
+                                           v = (v - mean) / std::sqrt(variance + epsilon());
+                                       }),
+                               in(1), std::multiplies<>()),
+                          in(2), std::plus<>())};
     if (op == "BatchNormalization") {
       const OnnxArray scaled =
           each(each(in(0), in(3), std::minus<>()), in(4),
                [&](double x, double v) { return x / std::sqrt(v + epsilon()); });
-      return {each(each(scaled, in(1), std::multiplies<>()), in(2), std::plus<>())};
+      return Results{each(each(scaled, in(1), std::multiplies<>()), in(2), std::plus<>())};
     }
-    if (op == "Conv") return {convolved()};
-    if (op == "DequantizeLinear") {  // a scale for each row
-      OnnxArray y = in(0);
-      for_each_index(y.shape, [&](const OnnxShape& i) { y.at(i) *= in(1).at({i[0]}); });
-      return {y};
-    }
+    return std::nullopt;
+  }
+
+  /// Shapes and the order of elements.
+  std::optional<Results> shapes(const std::string& op, std::size_t outputs) const {
     if (op == "Shape") {
       const std::int64_t first = attribute("start", 0), end = attribute("end", in(0).rank());
       OnnxArray y{{end - first}, {}};
       for (std::int64_t i = first; i < end; ++i)
         y.values.push_back(static_cast<double>(in(0).shape.at(static_cast<std::size_t>(i))));
-      return {y};
+      return Results{y};
     }
-    if (op == "Reshape") return {reshaped()};
-    if (op == "Concat") return {joined(attribute("axis", 0))};
+    if (op == "Reshape") return Results{reshaped()};
+    if (op == "Concat") return Results{joined(attribute("axis", 0))};
     if (op == "Transpose") {
       const std::vector<std::int64_t> order = list("perm");
       OnnxArray y = in(0);
@@ -460,31 +480,31 @@ class OnnxNode {
           from[static_cast<std::size_t>(order[axis])] = i[axis];
         y.at(i) = in(0).at(from);
       });
-      return {y};
+      return Results{y};
     }
     if (op == "Unsqueeze") {
       OnnxArray y = in(0);
       const std::vector<std::int64_t> axes = in(1).integers();
       for (const std::int64_t axis : axes)  // in ascending order
         y.shape.insert(y.shape.begin() + axis_of(axis, y.rank() + std::ssize(axes)), 1);
-      return {y};
+      return Results{y};
     }
     if (op == "Squeeze") {
       OnnxArray y = in(0);
       BOOST_REQUIRE(y.shape.at(static_cast<std::size_t>(in(1).integer())) == 1);
       y.shape.erase(y.shape.begin() + in(1).integer());
-      return {y};
+      return Results{y};
     }
     if (op == "Range") {
       OnnxArray y{{in(1).integer()}, {}};
       BOOST_REQUIRE((in(0).integer() == 0 && in(2).integer() == 1));
       for (std::int64_t i = 0; i < y.shape[0]; ++i) y.values.push_back(static_cast<double>(i));
-      return {y};
+      return Results{y};
     }
     if (op == "Slice") {
       const double last = std::min(in(2).values.at(0), 1e9);  // the largest integer means the end
-      return {part(in(0), in(3).integer(), in(1).integer(), static_cast<std::int64_t>(last),
-                   in(4).integer())};
+      return Results{part(in(0), in(3).integer(), in(1).integer(), static_cast<std::int64_t>(last),
+                          in(4).integer())};
     }
     if (op == "Split") {
       const std::int64_t axis = axis_of(attribute("axis", 0), in(0).rank()),
@@ -500,7 +520,15 @@ class OnnxNode {
       BOOST_REQUIRE(first == extent);
       return parts;
     }
+    return std::nullopt;
+  }
+
+  Results results_of(const std::string& op, std::size_t outputs) const {
     if (op == "If") return branch();
+    if (const auto found = elementwise(op)) return *found;
+    if (const auto found = products(op)) return *found;
+    if (const auto found = rows(op)) return *found;
+    if (const auto found = shapes(op, outputs)) return *found;
     BOOST_REQUIRE_MESSAGE(false, "an operator that this test does not know: " + op);
     return {};
   }
@@ -548,11 +576,11 @@ inline OnnxArrays onnx_values(const Message& graph, OnnxArrays known) {
   return known;
 }
 
-inline std::vector<OnnxArray> OnnxNode::branch() const {
+inline OnnxNode::Results OnnxNode::branch() const {
   const bool then = in(0).integer() != 0;
   const Message graph(attributes_.at(then ? "then_branch" : "else_branch").text(6));
   const OnnxArrays values = onnx_values(graph, known_);
-  std::vector<OnnxArray> results;
+  Results results;
   for (const std::string& output : graph.all(12))
     results.push_back(values.at(Message(output).text(1)));
   return results;
