@@ -312,6 +312,13 @@ std::string Comparison::label(const RunGroup& group) const {
   const auto without_section = [](const std::string& key) { return key.substr(key.find('.') + 1); };
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i] == "model.layers.encoder" && i + 1 < keys_.size() &&
+        keys_[i + 1] == "model.layers.decoder" &&
+        std::ranges::all_of(groups_,
+                            [&](const RunGroup& g) { return g.values[i] == g.values[i + 1]; })) {
+      parts.push_back(fmt::format("layers {}", group.values[i++]));
+      continue;
+    }
     const std::string name = without_section(keys_[i]);
     const bool unique = std::ranges::count(keys_, name, without_section) == 1;
     parts.push_back(fmt::format("{} {}", unique ? name : keys_[i], group.values[i]));

@@ -87,8 +87,9 @@ class Comparison {
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }
   Spread spread(const RunGroup& group, Metric metric) const;
-  /// All keys() without their sections, as long as these are unique, and their values: "norm pre,
-  /// layers.encoder 6"; without keys, the folder of the group's first run.
+  /// All keys() without their sections, as long as these are unique, and their values: "layers 6,
+  /// norm pre" (or layers.encoder and layers.decoder, if these differ in a group); without keys, the
+  /// folder of the group's first run.
   std::string label(const RunGroup& group) const;
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;

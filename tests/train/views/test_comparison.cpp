@@ -116,6 +116,14 @@ BOOST_AUTO_TEST_CASE(labels_of_groups_name_their_keys) {
   const Comparison two(runs.results);
   BOOST_TEST(two.label(two.groups()[0]) == "layers.encoder 2, norm pre");
   BOOST_TEST(two.label(two.groups()[1]) == "layers.encoder 4, norm post");
+  Runs equal;
+  equal.add("model: {layers: 2, heads: 4}\n", 0.5);
+  equal.add("model: {layers: 6, heads: 2}\n", 0.5);
+  const Comparison deep(equal.results);
+  BOOST_TEST(deep.label(deep.groups()[1]) == "heads 2, layers 6");
+  equal.add("model: {layers: {encoder: 6, decoder: 2}}\n", 0.5);
+  const Comparison uneven(equal.results);
+  BOOST_TEST(uneven.label(uneven.groups()[1]) == "heads 2, layers.encoder 6, layers.decoder 6");
   runs.add("optim: {schedule: {name: linear}}\n", 0.5);
   const Comparison three(runs.results);
   BOOST_TEST(contains(three.label(three.groups()[2]), "schedule.name linear"));

@@ -147,6 +147,31 @@ BOOST_AUTO_TEST_CASE(lines_of_several_seeds_are_means_within_the_band_of_their_e
   path("class=\"band s0\"", times(240), times(120));
 }
 
+// Training is drawn pale in the colour of its group, so the legend names each group once.
+BOOST_AUTO_TEST_CASE(legend_of_several_groups_names_each_once) {
+  const TempFolder folder;
+  const std::string pre = make_run(folder, "a", "seed: 1\n", texts(10)),
+                    post = make_run(folder, "b", "model: {norm: post}\n", texts(10));
+  const auto count = [](const std::string& body, const std::string& text) {
+    std::size_t n = 0;
+    for (std::size_t at = body.find(text); at != std::string::npos; at = body.find(text, at + 1))
+      ++n;
+    return n;
+  };
+  const std::string both = report_curves({read_history(pre), read_history(post)}).at(0).body;
+  BOOST_TEST(count(both, ">norm pre</text>") == 1);
+  BOOST_TEST(count(both, ">norm post</text>") == 1);
+  BOOST_TEST(count(both, "nats (pale: training)</text>") == 1);
+  BOOST_TEST(count(both, " faint\"") == 2);
+  const std::string alone = report_curves({read_history(pre)}).at(0).body;
+  BOOST_TEST(count(alone, ">training</text>") == 1);
+  BOOST_TEST(count(alone, ">validation</text>") == 1);
+  BOOST_TEST(count(alone, "pale") == 0);
+  put(post + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":5,\"loss\":3,\"nll\":3}\n");
+  const std::string begun = report_curves({read_history(pre), read_history(post)}).at(0).body;
+  BOOST_TEST(count(begun, ">norm post</text>") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
   const TempFolder folder;
   std::vector<SampleOutput> outputs = texts(10);

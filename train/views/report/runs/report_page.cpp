@@ -339,11 +339,9 @@ class Report {
     if (group.runs.size() > 1) chart.bands.push_back(std::move(band));
   }
 
-  /// The name of a curve in a legend. `kind`: training or validation, if the chart has both.
+  /// The name of a curve in a legend: that of its group or, of a single group, `kind`.
   std::string curve_label(std::size_t group, const std::string& kind) const {
-    if (comparison_.groups().size() == 1) return kind;
-    const std::string label = comparison_.label(comparison_.groups()[group]);
-    return kind.empty() || label.empty() ? label : fmt::format("{}, {}", label, kind);
+    return comparison_.groups().size() == 1 ? kind : comparison_.label(comparison_.groups()[group]);
   }
 
   /// Marks the best validation of each group that has only one run.
@@ -363,13 +361,24 @@ class Report {
     }
   }
 
+  /// The curves of these names. Training is drawn in a pale colour if the chart has validation too;
+  /// of several groups, the legend then names each once.
   Chart chart_of(const std::string& title, const std::vector<std::string>& names) const {
+    const bool both = names.size() > 1, several = comparison_.groups().size() > 1;
     Chart chart{.title = title, .x_label = "step"};
     for (const std::string& name : names) {
       const bool training = name.starts_with("train.");
-      const std::string kind = names.size() == 1 ? "" : training ? "training" : "validation";
+      const std::string kind = !both ? "" : training ? "training" : "validation";
       for (std::size_t g = 0; g < comparison_.groups().size(); ++g)
-        add_curve(chart, g, name, curve_label(g, kind), training && names.size() > 1);
+        add_curve(chart, g, name, curve_label(g, kind), training && both);
+    }
+    if (!both || !several) return chart;
+    chart.title += " (pale: training)";
+    for (Line& line : chart.lines) {
+      const auto validation = [&](const Line& other) {
+        return !other.faint && other.colour == line.colour;
+      };
+      if (line.faint && std::ranges::any_of(chart.lines, validation)) line.name.clear();
     }
     return chart;
   }
