@@ -1,8 +1,9 @@
 """test_docs.py HEED ROOT: the commands of the pages are commands of heed. Checks each command line in a block of code and in
 `backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides. The
 commands of a page's blocks `console` print what the page says; they run in a folder with the files of its blocks `python FILE`
-and links to the files of the repository. tests/install/library_page.py does the same for docs/LIBRARY.md, and docs/course/check.py
-proves that the blocks of a Chinese page are those of the English page."""
+and links to the files of the repository. The drawings of README.md and of the gallery come from commands of their page.
+tests/install/library_page.py does the same for docs/LIBRARY.md, and docs/course/check.py proves that the blocks of a Chinese
+page are those of the English page."""
 import functools
 import glob
 import os
@@ -96,6 +97,28 @@ def check_outputs(page, text):
                 failures.append(f"{page}: {command}: printed\n{printed.stdout}{printed.stderr}")
 
 
+def check_drawings(page, text):
+    """Each drawing of a page is the output of a command on it. Those that need neither data nor a run are drawn again."""
+    drawn = {}
+    for line in command_lines(text):
+        words = shlex.split(line)
+        if "--output" in words:
+            drawn[words[words.index("--output") + 1]] = words
+        elif words[0] == "plot" and len(words) > 1:
+            drawn[words[1] + ".svg"] = words
+    for path in re.findall(r"!\[[^\]]*\]\((\S+\.svg)\)", text):
+        words = drawn.get(os.path.basename(path))
+        if not words:
+            failures.append(f"{page}: no command of this page draws {path}")
+        elif words[0] == "plot" or words[:2] == ["show", "configs/dates.yaml"]:
+            with tempfile.TemporaryDirectory() as folder:
+                new = os.path.join(folder, "new.svg")
+                heed(*(words[:words.index("--output")] if "--output" in words else words), "--output", new)
+                with open(os.path.join(ROOT, os.path.dirname(page), path), "rb") as old, open(new, "rb") as file:
+                    if old.read() != file.read():
+                        failures.append(f"{page}: heed {shlex.join(words)} draws something else than {path}")
+
+
 for page in PAGES:
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         text = file.read()
@@ -103,6 +126,8 @@ for page in PAGES:
         check(page, line)
     if page != "docs/LIBRARY.md" and not page.endswith("/zh.md"):
         check_outputs(page, text)
+    if page in ("README.md", "docs/gallery/README.md"):
+        check_drawings(page, text)
 if checked < 100:
     failures.append(f"only {checked} commands were found")
 print("\n".join(failures) or f"{checked} commands, no failure")
