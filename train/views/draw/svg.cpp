@@ -74,7 +74,7 @@ double label_length(std::span<const std::string> labels) {
 
 std::string_view drawing_style() {
   return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5;--cold:#b35900}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff;--cold:#ffa657}svg .s0{color:#4aa8ef}svg .s1{color:#ff8a3d}svg .s2{color:#2dc79b}svg .s6{color:#d8c832}}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff;--cold:#ffa657}svg .s0{color:#3d8fe8}svg .s1{color:#ff8a3d}svg .s2{color:#2dc79b}svg .s5{color:#a3dcff}svg .s6{color:#d8c832}}
 text{font:10px system-ui,sans-serif;fill:var(--ink)}
 .heat{fill:var(--heat)}.cold .heat{fill:var(--cold)}.edge{fill:none;stroke:var(--heat)}.node{fill:var(--ink)}
 .frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
