@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(the_step_option_determines_how_far_entries_move) {
   const Tensor w = Tensor::variable(array_of({2}, {1, -10}));
   const Array start = w.value().clone();
   Array moved = Array::zeros({2});
-  bool comparing = true;  // later stages change the values, too
+  bool comparing = true;  // later stages also change the values
   const auto f = [&] {
     for (std::int64_t i = 0; comparing && i < 2; ++i)
       moved.data()[i] = std::max(moved.data()[i], std::abs(w.value().data()[i] - start.data()[i]));

@@ -450,7 +450,7 @@ BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_fail) {
   EXPECT_WRONG(gradcheck_parameters(f, derived), "it is the result of an op");
 }
 
-BOOST_AUTO_TEST_CASE(further_factors_are_named) {
+BOOST_AUTO_TEST_CASE(factors_of_dropout_and_size_are_named) {
   const auto minus_twice = square_with(
       [](const Array& x, const Array&, const Array& dy) { return value(scale(right(x, dy), -2)); });
   EXPECT_WRONG(gradcheck(minus_twice, normal({3, 5})), "analytic / numeric = -2 throughout (-2)");
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(further_factors_are_named) {
                "analytic / numeric = 12 throughout (12, the number of the tensor's values)");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_or_superfluous_factor_of_every_entry_is_named) {
+BOOST_AUTO_TEST_CASE(a_missing_or_extra_elementwise_factor_is_named) {
   const auto without_x =
       square_with([](const Array&, const Array&, const Array& dy) { return value(scale(dy, 2)); });
   EXPECT_WRONG(gradcheck(without_x, normal({3, 4})),
@@ -489,7 +489,7 @@ BOOST_AUTO_TEST_CASE(a_missing_or_superfluous_factor_of_every_entry_is_named) {
                "superfluous factor: entry by entry, the gradient is multiplied by x itself");
 }
 
-BOOST_AUTO_TEST_CASE(the_other_term_of_a_product_rule_is_named) {
+BOOST_AUTO_TEST_CASE(a_missing_term_of_the_product_rule_is_named) {
   const auto only_slope = planted([](const Array& x) { return value(silu(x)); },
                                   [](const Array& x, const Array&, const Array& dy) {
                                     const Tensor s = sigmoid(x);
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(the_other_term_of_a_product_rule_is_named) {
       "g(x) requires");
 }
 
-BOOST_AUTO_TEST_CASE(faults_along_other_axes_are_named) {
+BOOST_AUTO_TEST_CASE(wrong_sums_along_other_axes_are_named) {
   const auto second_column = add_rows([](const Array& dy) { return value(slice(dy, 1, 1, 2)); });
   EXPECT_WRONG(
       gradcheck(second_column, normal({4, 3}), normal({4, 1})),
@@ -511,7 +511,7 @@ BOOST_AUTO_TEST_CASE(faults_along_other_axes_are_named) {
   EXPECT_WRONG(gradcheck(centred, normal({5, 3})), "the difference is constant along axis 0");
 }
 
-BOOST_AUTO_TEST_CASE(of_many_indices_of_wrong_entries_six_are_listed) {
+BOOST_AUTO_TEST_CASE(at_most_six_indices_of_wrong_entries_are_listed) {
   const auto odd_only = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) { return i % 2 == 0 ? 0 : dx.data()[i]; });

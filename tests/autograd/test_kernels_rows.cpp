@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_a_norm_of_a_row_with_an_infinity_is_nan) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(no_target_of_a_fully_masked_row_is_correct) {
+BOOST_AUTO_TEST_CASE(a_fully_masked_row_counts_no_correct_prediction) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {1, 5, 40}) {
       std::vector<real> x(static_cast<std::size_t>(n), -inf);

@@ -542,7 +542,7 @@ BOOST_AUTO_TEST_CASE(the_power_with_exponent_zero_has_gradient_zero_even_at_zero
   BOOST_TEST(same(backward(sum(y))[x], Array::zeros({3})));
 }
 
-BOOST_AUTO_TEST_CASE(the_extremes_of_a_line_with_nan_have_no_gradient) {
+BOOST_AUTO_TEST_CASE(max_and_min_of_values_with_nan_have_no_gradient) {
   const Tensor x = variable({2, 3}, {1, std::numeric_limits<double>::quiet_NaN(), 3, 4, 5, 6});
   const Array dy = array_of({2}, {7, 8});
   BOOST_TEST(same(backward(max(x, 1), dy)[x], array_of({2, 3}, {0, 0, 0, 0, 0, 8})));

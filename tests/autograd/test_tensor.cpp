@@ -519,7 +519,7 @@ BOOST_AUTO_TEST_CASE(a_partial_sum_has_the_shape_of_its_variable) {
   EXPECT_FAIL(partial.begin(x, Array::zeros({3})), "got [3]");
 }
 
-BOOST_AUTO_TEST_CASE(the_first_value_that_is_not_finite_is_described_with_its_place) {
+BOOST_AUTO_TEST_CASE(the_first_non_finite_value_is_reported_with_its_position) {
   const Tensor w = variable({2, 1, 3}, {1, 1, 1, 1, -1, 1}), other = variable({2}, {1, 2});
   const std::vector<NamedTensor> parameters{{"layer.w", w}};
   const auto found_by = [&](const auto& run) {

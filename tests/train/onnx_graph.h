@@ -1,6 +1,6 @@
 #pragma once
-/// Reads and runs graphs of ONNX, from the descriptions of protobuf and of the operators (onnx.ai, operator
-/// set 17), without the code that writes them.
+/// A reader and evaluator of ONNX graphs, written from the specifications of protobuf and of operator set 17
+/// (onnx.ai). It shares no code with the export.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -59,7 +59,7 @@ struct Message {
 
 using OnnxShape = std::vector<std::int64_t>;
 
-/// An array of any type: its elements as double.
+/// An array of any type. Its elements are stored as double.
 struct OnnxArray {
   OnnxShape shape;
   std::vector<double> values;
@@ -77,7 +77,8 @@ struct OnnxArray {
     return static_cast<std::int64_t>(values.at(static_cast<std::size_t>(i)));
   }
   std::vector<std::int64_t> integers() const { return {values.begin(), values.end()}; }
-  /// The place of an index, which may have more axes (in front) and larger extents where this array's is 1.
+  /// The position of the element at `index`. The index may have additional leading axes, and axes of
+  /// extent 1 are broadcast.
   std::size_t place(const OnnxShape& index) const {
     std::int64_t at = 0;
     const std::size_t more = index.size() - shape.size();
@@ -169,7 +170,7 @@ class OnnxNode {
     return y;
   }
 
-  /// The sum of f(index along the axis, value) is left to `reduce`, which gets the values along an axis.
+  /// Replaces the values along an axis by reduce(values).
   template <class Reduce>
   OnnxArray reduced(const OnnxArray& x, std::int64_t axis, Reduce reduce) const {
     axis = axis_of(axis, x.rank());
@@ -192,7 +193,7 @@ class OnnxNode {
     return std::accumulate(values.begin(), values.end(), 0.0);
   }
 
-  /// f(values of a row) replaces the row, along the last axis.
+  /// Applies f, which changes a row in place, to each row (the last axis).
   template <class F>
   static OnnxArray rowwise(const OnnxArray& x, F f) {
     OnnxArray y = x;
@@ -311,7 +312,7 @@ class OnnxNode {
 
   Results branch() const;
 
-  /// Elements alone; arrays of different shapes are broadcast.
+  /// Elementwise operators; operands of different shapes are broadcast.
   std::optional<Results> elementwise(const std::string& op) const {
     const auto pairs = [&](auto f) { return std::vector{each(in(0), in(1), f)}; };
     const auto single = [&](auto f) { return std::vector{each(in(0), f)}; };
@@ -354,7 +355,7 @@ class OnnxNode {
     return std::nullopt;
   }
 
-  /// Products, and elements by index.
+  /// Products and operators that index elements.
   std::optional<Results> products(const std::string& op) const {
     if (op == "MatMul") return Results{matmul(in(0), in(1))};
     if (op == "Gemm") {
@@ -397,7 +398,7 @@ class OnnxNode {
     return std::nullopt;
   }
 
-  /// Values along an axis.
+  /// Operators along an axis.
   std::optional<Results> rows(const std::string& op) const {
     if (op == "TopK") {  // of the last axis
       const std::int64_t k = in(1).integer();
@@ -458,7 +459,7 @@ class OnnxNode {
     return std::nullopt;
   }
 
-  /// Shapes and the order of elements.
+  /// Operators that change shapes or the order of elements.
   std::optional<Results> shapes(const std::string& op, std::size_t outputs) const {
     if (op == "Shape") {
       const std::int64_t first = attribute("start", 0), end = attribute("end", in(0).rank());
@@ -538,7 +539,7 @@ class OnnxNode {
   std::map<std::string, Message> attributes_;
 };
 
-/// Elements of the tensors of a graph.
+/// The elements of a tensor of a graph.
 inline OnnxArray onnx_elements(const Message& tensor) {
   const std::vector<std::uint64_t> shape = tensor.numbers(1);
   OnnxArray all{{shape.begin(), shape.end()}, {}};

@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(activations_have_the_numbers_of_ctranslate2) {
 }
 
 // CTranslate2's converters write these attributes and keys; its defaults are not heed's.
-BOOST_AUTO_TEST_CASE(alibi_and_special_pieces_are_described_as_heed_has_them) {
+BOOST_AUTO_TEST_CASE(alibi_and_special_pieces_have_the_conventions_of_heed) {
   const CTranslate2Model alibi =
       ctranslate2_model(language_model(", positions: alibi"), nine_pieces);
   // Positive positions would be the distance from the first key, instead of that from the query.

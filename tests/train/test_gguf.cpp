@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(positions_of_gpt2_have_a_row_for_each_token_of_the_context)
 }
 
 // The numbers are those of llama_ftype in llama.h: ALL_F32, MOSTLY_F16 and MOSTLY_Q8_0.
-BOOST_AUTO_TEST_CASE(a_file_says_the_type_of_its_tensors) {
+BOOST_AUTO_TEST_CASE(a_file_states_the_type_of_its_tensors) {
   const TempFolder folder;
   Tokenizers tokenizers;
   tokenizers.source = tokenizers.target = tokenizer_of(TokenizerKind::characters, {"low lower"});

@@ -19,7 +19,8 @@ using namespace heed::test;
 
 namespace {
 
-/// A model with random weights, and its graphs. In int8, it has the weights that the graphs have.
+/// A model with random weights and its graphs. With int8, the model has the dequantised weights of the
+/// graphs.
 struct RandomModel {
   Config config;
   std::unique_ptr<Model> model;
@@ -83,7 +84,7 @@ struct RandomModel {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Columns [first, end) of two sequences of ids, of which shorter ones have been filled.
+/// Columns [first, end) of two padded sequences of ids.
 OnnxArray columns_of(const std::array<Ids, 2>& both, std::size_t first, std::size_t end) {
   OnnxArray all{{2, static_cast<std::int64_t>(end - first)}, {}};
   for (const Ids& ids : both)
@@ -118,7 +119,7 @@ Array later_rows(const Array& expected, std::int64_t from) {
 }
 
 /// Compares the logits of a model that reads rows of `width` values with those of its graphs, for two
-/// inputs. A model with a decoder has read the same three tokens of each output.
+/// inputs. A decoder reads the same three target tokens for both inputs.
 template <class Rows>
 void check_inputs(const RandomModel& built, const OnnxArrays& inputs, std::int64_t width,
                   const std::string& what, const Rows& rows_of) {

@@ -51,7 +51,7 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// Makes the repetition penalty also apply to these tokens, an earlier part of the output.
+  /// Sets an earlier part of the output, whose tokens are also subject to the repetition penalty.
   void follow(std::span<const std::int32_t> earlier) {
     earlier_.assign(earlier.begin(), earlier.end());
   }

@@ -334,7 +334,7 @@ fault("distillation ignores the bias of the teacher's output layer", "autograd/o
       "logits_of(teacher->x.row(begin), n, teacher->weight, Array());",
       "autograd_f64")
 
-fault("r-Drop counts a target as correct once for each of its two rows", "autograd/ops/more/cross_entropy.cpp",
+fault("R-Drop counts a target as correct once for each of its two rows", "autograd/ops/more/cross_entropy.cpp",
       "counts.correct += k == 0 && row.correct ? 1 : 0;",
       "counts.correct += row.correct ? 1 : 0;",
       "autograd_f64")
@@ -391,7 +391,7 @@ fault("batch norm of a column of equal values with eps 0 divides by 0: NaN inste
       "return 1 / std::sqrt(v);",
       "autograd_f64:ops")
 
-fault("r-Drop counts ignored targets as tokens", "autograd/ops/more/cross_entropy.cpp",
+fault("R-Drop counts ignored targets as tokens", "autograd/ops/more/cross_entropy.cpp",
       """      for (real* const row : rows) std::fill_n(row, with_grad ? classes : 0, real(0));
 """,
       """      for (real* const row : rows) std::fill_n(row, with_grad ? classes : 0, real(0));

@@ -185,7 +185,7 @@ fault("generation_config.json does not exclude <s>, which heed never writes", "t
       "for (const std::int32_t id : {source.ids.unk})",
       "train:exchange")
 
-fault("the card of an exported model has the metrics of the first test instead of the last", "train/exchange/model_card.cpp",
+fault("the model card of an export has the metrics of the first test instead of the last", "train/exchange/model_card.cpp",
       "record.at(\"kind\") == \"test\") last = record;",
       """record.at("kind") == "test" && last.is_null())
       last = record;""",
@@ -262,7 +262,7 @@ fault("ONNX: rows of int8 embeddings are looked up without their scales", "train
       "return cast(rows, DType::f32);",
       "train:onnx")
 
-fault("ONNX: the channels of a patch lie one behind the other, not side by side", "train/exchange/onnx/model.cpp",
+fault("ONNX: the channels of a patch are stored one after the other instead of interleaved", "train/exchange/onnx/model.cpp",
       "b_.transpose(grid, {0, 2, 4, 3, 5, 1})",
       "b_.transpose(grid, {0, 2, 4, 1, 3, 5})",
       "train:onnx")

@@ -60,12 +60,12 @@ fault("the p-value of the paired bootstrap compares the differences themselves, 
 """,
       "train:bootstrap")
 
-fault("chart: the labels of the y axis stand upside down beside their grid lines", "train/views/draw/chart.cpp",
+fault("chart: the labels of the y axis are in reverse order", "train/views/draw/chart.cpp",
       "y, plot_width, plot.py(value) + 3.5, tick_text(value));",
       "y, plot_width, plot_height - plot.py(value) + 3.5, tick_text(value));",
       "train:chart")
 
-fault("chart: named ticks of the x axis stand at their indices instead of their places", "train/views/draw/chart.cpp",
+fault("chart: named ticks of the x axis are placed by index instead of by value", "train/views/draw/chart.cpp",
       "const std::string x = svg_number(plot.px(tick.at));",
       """const std::string x = svg_number(plot.px(
         chart.x_ticks.empty() ? tick.at : static_cast<double>(&tick - ticks.data()) + 0.5));""",
@@ -81,12 +81,12 @@ fault("chart: the legend numbers its colours instead of taking those of the line
       "add(static_cast<int>(&line - chart.lines.data()), line.faint, true, line.name);",
       "train:chart")
 
-fault("chart: the dot of the best validation is reflected at the middle of the chart", "train/views/draw/chart.cpp",
+fault("chart: the dot of the best validation is mirrored vertically", "train/views/draw/chart.cpp",
       "const double x = plot.px(dot.at.x), y = plot.py(dot.at.y);",
       "const double x = plot.px(dot.at.x), y = plot_height * plot.y.at(dot.at.y);",
       "train:chart")
 
-fault("heat map: the names of the rows stand from bottom to top, their cells from top to bottom", "train/views/draw/heat_map.cpp",
+fault("heat map: the names of the rows are in reverse order", "train/views/draw/heat_map.cpp",
       "top + (static_cast<double>(r) + 0.5) * cell + 3.5,",
       "top + (static_cast<double>(map.rows - 1 - r) + 0.5) * cell + 3.5,",
       "train:draw")

@@ -12,10 +12,10 @@ BOOST_AUTO_TEST_SUITE(searching_with_models)
 
 namespace {
 
-/// A model that notes how many hypotheses each step decodes.
-class NotedModel final : public Generative {
+/// A model that records how many hypotheses each step decodes.
+class RecordingModel final : public Generative {
  public:
-  explicit NotedModel(const Generative& model) : model_(model) {}
+  explicit RecordingModel(const Generative& model) : model_(model) {}
 
   Parameters parameters() const override { return model_.parameters(); }
   std::int64_t position_limit() const override { return model_.position_limit(); }
@@ -54,16 +54,16 @@ BOOST_AUTO_TEST_CASE(batches_have_at_least_32_hypotheses_and_at_most_the_limit) 
                            {4, 40, 1, false, {10, 10, 10, 10, 10, 10}},
                            {5, 20, 1, true, {20, 20, 20}},
                            {5, 512, 4, true, {30, 30}}}) {
-    const NotedModel noted(*model);
+    const RecordingModel recording(*model);
     DecodeOptions o;
     o.beam = each.beam;
     o.batch_sequences = each.limit;
     o.sample = each.sample;
     o.max_length = 3;
     Team team(1);
-    translate(FrozenModel(noted), data, o, 1, team, {}, each.batches);
-    BOOST_TEST(noted.lines == each.lines, boost::test_tools::per_element());
-    BOOST_TEST(noted.widest <= each.limit);
+    translate(FrozenModel(recording), data, o, 1, team, {}, each.batches);
+    BOOST_TEST(recording.lines == each.lines, boost::test_tools::per_element());
+    BOOST_TEST(recording.widest <= each.limit);
   }
 }
 

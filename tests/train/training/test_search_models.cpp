@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(best_continuation_equals_the_output_of_continue_text) {
 }
 
 // The model has random weights, so that the first token and the random keys matter.
-BOOST_AUTO_TEST_CASE(empty_prompt_stands_for_the_end_of_the_text_before) {
+BOOST_AUTO_TEST_CASE(an_empty_prompt_equals_a_prompt_of_the_end_token) {
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -537,7 +537,7 @@ BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_random_numbers) {
 
 // Every token has a lower logit than the one before, so each is generated once before any repeats: a
 // text of ten tokens needs two windows of the context of 8.
-BOOST_AUTO_TEST_CASE(repetition_penalty_concerns_the_tokens_of_all_windows_of_a_text) {
+BOOST_AUTO_TEST_CASE(repetition_penalty_applies_to_the_tokens_of_all_windows_of_a_text) {
   const std::unique_ptr<Generative> model = level_lm();
   for (NamedTensor& p : model->parameters()) {
     if (p.name != "output.bias") continue;

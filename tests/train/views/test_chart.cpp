@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(drawings_are_arranged_in_rows) {
 }
 
 // The y axis extends from 0 at 190 pixels to 4 at 0, the x axis from 0 at 0 pixels to 10 at 400.
-BOOST_AUTO_TEST_CASE(labels_of_ticks_stand_at_their_values) {
+BOOST_AUTO_TEST_CASE(tick_labels_are_at_their_values) {
   const std::string body = drawn(with({{0, 0}, {5, 1}, {10, 4}})).body;
   for (const char* tick : {"M0 190h400\"/><text x=\"-6\" y=\"193.5\" text-anchor=\"end\">0<",
                            "M0 142.5h400\"/><text x=\"-6\" y=\"146\" text-anchor=\"end\">1<",
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(labels_of_ticks_stand_at_their_values) {
       std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(large_ticks_are_counted_in_thousands_and_millions) {
+BOOST_AUTO_TEST_CASE(large_ticks_are_labelled_in_thousands_and_millions) {
   const std::string body = drawn(with({{0, 0}, {50'000, 4'000'000}})).body;
   for (const char* tick : {">10k<", ">50k<", ">1M<", ">4M<"})
     BOOST_TEST(body.find(tick) != std::string::npos, tick);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(legend_has_the_colours_of_the_lines_and_bars) {
   BOOST_TEST(count(body, "M0 0h18") == 2);
 }
 
-BOOST_AUTO_TEST_CASE(dots_stand_at_their_points) {
+BOOST_AUTO_TEST_CASE(dots_are_at_their_points) {
   Chart chart = with({{0, 0}, {10, 4}});
   chart.dots.push_back({3, {5, 1}, ""});
   BOOST_TEST(drawn(chart).body.find(

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(labelled_map_with_equal_values_has_a_tooltip_for_the_larges
 }
 
 // Rows are named from top to bottom, columns from left to right; cells are 14 pixels wide.
-BOOST_AUTO_TEST_CASE(names_of_rows_and_columns_stand_beside_their_cells) {
+BOOST_AUTO_TEST_CASE(names_of_rows_and_columns_are_beside_their_cells) {
   const std::vector<std::string> rows{"one", "two", "three"}, columns{"x", "y"};
   const std::string body =
       labelled_map({3, 2, {1, 0, 0, 1, 1, 0}, 1}, rows, columns, {"", "", ""}).body;

@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(lines_of_several_seeds_are_means_within_the_band_of_their_e
   path("class=\"band s0\"", times(240), times(120));
 }
 
-// Training is drawn pale in the colour of its group, so the legend names each group once.
-BOOST_AUTO_TEST_CASE(legend_of_several_groups_names_each_once) {
+// Training is drawn pale in the colour of its group, so the legend lists each group once.
+BOOST_AUTO_TEST_CASE(legend_lists_each_of_several_groups_once) {
   const TempFolder folder;
   const std::string pre = make_run(folder, "a", "seed: 1\n", texts(10)),
                     post = make_run(folder, "b", "model: {norm: post}\n", texts(10));

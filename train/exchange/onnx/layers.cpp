@@ -205,7 +205,7 @@ OnnxValue OnnxStack::weights_of(OnnxValue scores, const OnnxValue& visible, bool
   const OnnxValue unread = b_.number(unread_score);
   if (o_.attention.map == ScoreMap::sum) {
     if (!visible.empty()) scores = b_.op("Where", {visible, scores, b_.number(0)});
-    // A query of the padding that reads no key has weights of 0; 0 / 0 would reach other rows as 0 · NaN.
+    // A padded query that attends to no key has weights of 0: 0 / 0 = NaN would spread to other rows.
     const OnnxValue sum = b_.sum(scores, keys), none = b_.op("Equal", {sum, b_.number(0)});
     return b_.op("Div", {scores, b_.op("Where", {none, b_.number(1), sum})});
   }

@@ -361,8 +361,8 @@ class Report {
     }
   }
 
-  /// The curves of these names. Training is drawn in a pale colour if the chart has validation too;
-  /// of several groups, the legend then names each once.
+  /// The curves with these names. If the chart has training and validation, training is pale, and
+  /// the legend lists each of several groups once.
   Chart chart_of(const std::string& title, const std::vector<std::string>& names) const {
     const bool both = names.size() > 1, several = comparison_.groups().size() > 1;
     Chart chart{.title = title, .x_label = "step"};
