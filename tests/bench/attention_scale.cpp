@@ -2,7 +2,7 @@
 // heads of several sizes. Prints CSV: size of a head, scale, step, loss, entropy of the attention
 // weights (nats), norm of the loss's gradient with respect to the scores. Loss and entropy are
 // means, and the norm is a root mean square, over the steps since the previous line.
-//   build/release/tests/bench/attention_scale [STEPS]
+//   build/release/tests/bench/attention_scale [STEPS [SEED]]
 // `tests/bench/mechanisms scale` plots the output.
 //
 // Each sequence repeats 32 random symbols from an alphabet of 64. One causal layer of width 512
@@ -58,9 +58,9 @@ struct Batch {
   std::vector<std::int32_t> ids, labels, offsets{0};
 };
 
-Batch batch_of(std::uint64_t step) {
+Batch batch_of(std::uint64_t step, std::uint64_t seed) {
   Batch batch;
-  Random random({.seed = 1, .stream = Stream::data, .index = step});
+  Random random({.seed = seed, .stream = Stream::data, .index = step});
   for (std::int64_t s = 0; s < sequences; ++s) {
     std::vector<std::int32_t> line(static_cast<std::size_t>(half));
     for (std::int32_t& id : line) id = static_cast<std::int32_t>(random.below(symbols));
@@ -74,14 +74,14 @@ Batch batch_of(std::uint64_t step) {
   return batch;
 }
 
-void run(std::int64_t size, bool scaled, std::int64_t steps) {
+void run(std::int64_t size, bool scaled, std::int64_t steps, std::uint64_t seed) {
   ModelOptions options;
   options.d_model = width;
   options.heads = width / size;
   options.d_ff = width;
   options.dropout = 0.0;
   options.attention.scale = scaled ? 0 : 1;
-  Init init(1);
+  Init init(seed);
   const Embedding embedding(symbols, width, true, init);
   const Positions positions(options, true, init);
   const Stack stack(options, 1, BlockKind::causal, init);
@@ -93,7 +93,7 @@ void run(std::int64_t size, bool scaled, std::int64_t steps) {
   double loss_sum = 0;
   std::int64_t since = 0;
   for (std::int64_t step = 1; step <= steps; ++step) {
-    const Batch batch = batch_of(static_cast<std::uint64_t>(step));
+    const Batch batch = batch_of(static_cast<std::uint64_t>(step), seed);
     Pass pass;
     Context context{batch.offsets, nullptr, pass};
     context.terms = terms;
@@ -117,7 +117,8 @@ void run(std::int64_t size, bool scaled, std::int64_t steps) {
 
 int main(int count, char** arguments) {
   const std::int64_t steps = count > 1 ? std::atoll(arguments[1]) : 500;
+  const auto seed = static_cast<std::uint64_t>(count > 2 ? std::atoll(arguments[2]) : 1);
   fmt::print("size,scale,step,loss,entropy,score_gradient\n");
   for (const std::int64_t size : {8, 64, 512})
-    for (const bool scaled : {true, false}) run(size, scaled, steps);
+    for (const bool scaled : {true, false}) run(size, scaled, steps, seed);
 }

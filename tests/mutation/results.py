@@ -1,12 +1,12 @@
 """The results of a run, a line of JSON for each fault, so that the run can be resumed."""
 import hashlib
 import json
-import time
+import threading
 
 
 class Results:
     def __init__(self, path, resume):
-        self.path, self.began = path, time.monotonic()
+        self.path, self.lock = path, threading.Lock()
         self.known = {}
         if resume and path.exists():
             for record in map(json.loads, path.read_text().splitlines()):
@@ -18,14 +18,12 @@ class Results:
     def of(self, fault):
         return self.known.get(digest(fault))
 
-    def record(self, fault, verdict, by):
-        now = time.monotonic()
-        record = {"fault": digest(fault), "name": fault.name, "verdict": verdict, "by": by,
-                  "seconds": round(now - self.began, 1)}
-        self.began = now
-        self.known[record["fault"]] = record
-        with self.path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+    def record(self, fault, verdict, by, seconds):
+        record = {"fault": digest(fault), "name": fault.name, "verdict": verdict, "by": by, "seconds": round(seconds, 1)}
+        with self.lock:
+            self.known[record["fault"]] = record
+            with self.path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
         return record
 
 

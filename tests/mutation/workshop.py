@@ -1,10 +1,12 @@
-"""A copy of the sources, its build and its tests."""
+"""Copies of the sources, their builds and their tests."""
+import concurrent.futures
 import contextlib
 import functools
 import hashlib
 import json
 import os
 import pathlib
+import queue
 import re
 import shutil
 import signal
@@ -52,13 +54,56 @@ class DidNotBuild(Exception):
     pass
 
 
+class Workshops:
+    """Copies of the sources below a folder; as many faults are tried at once."""
+
+    def __init__(self, root, folder, count):
+        self.folder, self.shops, self.idle = folder, [], queue.SimpleQueue()
+        for number in range(1, count + 1):
+            shop = Workshop(root, folder / str(number), folder / "ccache")
+            shop.copy_sources()
+            shop.configure()
+            self.shops.append(shop)
+            self.idle.put(shop)
+
+    @property
+    def first(self):
+        return self.shops[0]
+
+    def each(self, work, items):
+        """Yields work(shop, item) for each item, in their order; a shop works on one item at a time."""
+        def in_idle_shop(item):
+            shop = self.idle.get()
+            try:
+                return work(shop, item)
+            finally:
+                self.idle.put(shop)
+        with concurrent.futures.ThreadPoolExecutor(len(self.shops)) as pool:
+            yield from pool.map(in_idle_shop, items)
+
+    def prepare(self, faults):
+        """Builds all tests. Checks that every test and every suite named by a fault passes without a fault, and records
+        their times, unless the record of an earlier run is still valid."""
+        for shop in self.shops:  # one after the other: the second takes what the first has compiled from the cache
+            shop.build(TESTS, jobs=len(self.shops))
+        record = self.folder / "baseline.json"
+        wanted = list(TESTS) + sorted({test for fault in faults for test in fault.tests} - set(TESTS))
+        known = json.loads(record.read_text()) if record.exists() else {}
+        if known.get("state") != self.first.state or not set(wanted) <= set(known["seconds"]):
+            seconds = self.each(lambda shop, test: shop.seconds_of(test), wanted)
+            known = {"state": self.first.state, "seconds": dict(zip(wanted, seconds))}
+            record.write_text(json.dumps(known, indent=1))
+        for shop in self.shops:
+            shop.limits = known["seconds"]
+
+
 class Workshop:
-    def __init__(self, root, folder, jobs):
+    def __init__(self, root, folder=None, cache=None):
         """Without a folder, faults cannot be planted; only misfit() works."""
-        self.root, self.folder, self.jobs = root, folder, jobs
+        self.root = root
         self.source = folder / "source" if folder else root
         self.made = folder / "build" if folder else None
-        self.environment = dict(os.environ, CCACHE_DIR=f"{folder}/ccache")
+        self.environment = dict(os.environ, CCACHE_DIR=str(cache), CCACHE_BASEDIR=str(folder))
         self.tests = TESTS
         self.limits = {}
 
@@ -124,9 +169,9 @@ class Workshop:
             command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=self.environment)
 
-    def build(self, tests):
+    def build(self, tests, jobs=1):
         targets = sorted({TESTS[test.partition(":")[0]] for test in tests})
-        done = subprocess.run(["ninja", "-C", self.made, "-j", str(self.jobs), *targets], text=True,
+        done = subprocess.run(["ninja", "-C", self.made, "-j", str(jobs), *targets], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment)
         if done.returncode != 0:
             raise DidNotBuild(first_error(done.stdout) or done.stdout[-400:])
@@ -150,24 +195,11 @@ class Workshop:
 
     # ---- testing -----------------------------------------------------------------------------
 
-    def check_baseline(self, faults):
-        """Checks that every test and every suite named by a fault passes without a fault, and records their
-        times. Returns False, without running them, if the recorded baseline is still valid."""
-        record = self.folder / "baseline.json"
-        wanted = list(TESTS) + sorted({test for fault in faults for test in fault.tests} - set(TESTS))
-        known = json.loads(record.read_text()) if record.exists() else {}
-        if known.get("state") == self.state and set(wanted) <= set(known["seconds"]):
-            self.limits = known["seconds"]
-            return False
-        seconds = {}
-        for test in wanted:
-            began = time.monotonic()
-            if failure := self.run(test):
-                raise SystemExit(f"mutate: {test} fails without a fault: {failure}")
-            seconds[test] = time.monotonic() - began
-        self.limits = seconds
-        record.write_text(json.dumps({"state": self.state, "seconds": seconds}, indent=1))
-        return True
+    def seconds_of(self, test):
+        began = time.monotonic()
+        if failure := self.run(test):
+            raise SystemExit(f"mutate: {test} fails without a fault: {failure}")
+        return time.monotonic() - began
 
     def run(self, test):
         """Runs a test until its first failure; returns the failure, or None."""

@@ -1,7 +1,8 @@
 """test_docs.py HEED ROOT: the commands of the pages are commands of heed. Checks each command line in a block of code and in
 `backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides. The
 commands of a page's blocks `console` print what the page says; they run in a folder with the files of its blocks `python FILE`
-and links to the files of the repository. The drawings of README.md and of the gallery come from commands of their page.
+and links to the files of the repository. The drawings of README.md and of the gallery come from commands of their page, and all
+drawings have colours for a dark page.
 tests/install/library_page.py does the same for docs/LIBRARY.md, and docs/course/check.py proves that the blocks of a Chinese
 page are those of the English page."""
 import functools
@@ -97,6 +98,15 @@ def check_outputs(page, text):
                 failures.append(f"{page}: {command}: printed\n{printed.stdout}{printed.stderr}")
 
 
+def check_colours(page, text):
+    """Each drawing follows a dark page."""
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.S | re.M)
+    for path in re.findall(r"!\[[^\]]*\]\((\S+\.svg)\)", text):
+        with open(os.path.join(ROOT, os.path.dirname(page), path), encoding="utf-8") as file:
+            if "prefers-color-scheme:dark" not in file.read():
+                failures.append(f"{page}: {path} has no colours for a dark page")
+
+
 def check_drawings(page, text):
     """Each drawing of a page is the output of a command on it. Those that need neither data nor a run are drawn again."""
     drawn = {}
@@ -124,6 +134,7 @@ for page in PAGES:
         text = file.read()
     for line in command_lines(text):
         check(page, line)
+    check_colours(page, text)
     if page != "docs/LIBRARY.md" and not page.endswith("/zh.md"):
         check_outputs(page, text)
     if page in ("README.md", "docs/gallery/README.md"):
