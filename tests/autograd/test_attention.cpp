@@ -525,6 +525,8 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   EXPECT_FAIL(self_attention(x, whole, {.heads = std::numeric_limits<std::int64_t>::max()}),
               "got 12 columns");
   EXPECT_FAIL(self_attention(x, whole, {.dropout = 1}), "expected dropout in [0, 1), got 1");
+  EXPECT_FAIL(self_attention(x, whole, {.dropout = real(0.999999)}),
+              "[self_attention] expected dropout <= 1 - 1/65536, got 0.999999");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = nullptr}), "expected a pattern, got none");
   EXPECT_FAIL(self_attention(x, whole, {.terms = {nullptr}}),
               "expected score terms, got a null pointer");

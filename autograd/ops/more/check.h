@@ -10,10 +10,10 @@ HEED_BEGIN
 
 /// Dropout draws 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not round
 /// to 1.
-inline void require_probability(const char* op, real p) {
+inline void require_probability(const char* op, real p, const char* name = "p") {
   constexpr double largest = 65535.0 / 65536.0;
-  if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
-  if (p > largest) fail("[{}] expected p <= 1 - 1/65536, got {}", op, p);
+  if (!(p >= 0 && p < 1)) fail("[{}] expected {} in [0, 1), got {}", op, name, p);
+  if (p > largest) fail("[{}] expected {} <= 1 - 1/65536, got {}", op, name, p);
 }
 
 /// Checks the offsets of concatenated sequences: sequence i consists of rows

@@ -437,7 +437,7 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
   HeadLayout l{heads, key_heads == 0 ? heads : key_heads, 0};
   if (heads < 1 || l.key_heads < 1 || heads % l.key_heads != 0)
     fail("[{}] expected key_heads to divide heads, got {} and {}", op, l.key_heads, heads);
-  if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
+  require_probability(op, dropout, "dropout");
   if (!std::isfinite(scale)) fail("[{}] expected a finite scale, got {}", op, scale);
   if (top_k < 0) fail("[{}] expected top_k of at least 0, got {}", op, top_k);
   if (top_k > 0 && map != ScoreMap::softmax)
