@@ -308,7 +308,7 @@ fault("whether loaded weights are int8 is decided by the last tensor of the mode
 """,
       """      found.names.quantised = scaled;
 """,
-      "nn_f64:weights")
+      "nn_f64:weights_in_files")
 
 fault("a language model with learned positions has a table of max_positions rows instead of one row for each position of its context", "nn/models/language_model.cpp",
       """    with_table.max_positions = options.context;
