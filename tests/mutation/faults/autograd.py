@@ -276,7 +276,7 @@ fault("the cached table of rotary angles ignores the base: a second model with a
 fault("later chunks of a distilled loss imitate the teacher's rows of the first chunk", "autograd/ops/more/cross_entropy.cpp",
       "        Array taught = logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias);",
       "        Array taught = logits_of(teacher->x.data(), n, teacher->weight, teacher->bias);",
-      "autograd_f64")
+      "autograd_f64:ops")
 
 fault("in causal BigBird attention the random blocks are drawn among all blocks of keys, and draws of later blocks are thrown away, so early queries read fewer random blocks and the pattern depends on how many keys exist", "autograd/ops/more/attention/bigbird.cpp",
       "random.below(static_cast<std::uint32_t>(last + 1))",
@@ -315,29 +315,29 @@ fault("relative keys are multiplied by 1/sqrt(size) even if attention has anothe
       "q.stride,     layout.size,   scale};",
       """q.stride,     layout.size,
                        real(1) / std::sqrt(static_cast<real>(layout.size))};""",
-      "autograd_f64")
+      "autograd_f64:attention_kinds")
 
 fault("the gradient of relative keys has the factor 1/sqrt(size) even if attention has another scale", "autograd/ops/more/attention/relative_keys.cpp",
       "gemm(Trans::yes, Trans::no, all.count, size, block.rows, block.scale, g.data(), all.count,",
       "gemm(Trans::yes, Trans::no, all.count, size, block.rows, 1 / std::sqrt(static_cast<real>(size)), g.data(), all.count,",
-      "autograd_f64")
+      "autograd_f64:attention_kinds")
 
 fault("in decoding steps, relative keys are multiplied by 1/sqrt(size) even if attention has another scale", "autograd/ops/more/attention/attention_step.cpp",
       """                options_.scale_for(layout_)},
 """,
       """                real(1) / std::sqrt(static_cast<real>(layout_.size))},
 """,
-      "autograd_f64")
+      "autograd_f64:attention_kinds")
 
 fault("distillation ignores the bias of the teacher's output layer", "autograd/ops/more/cross_entropy.cpp",
       "logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias);",
       "logits_of(teacher->x.row(begin), n, teacher->weight, Array());",
-      "autograd_f64")
+      "autograd_f64:ops")
 
 fault("R-Drop counts a target as correct once for each of its two rows", "autograd/ops/more/cross_entropy.cpp",
       "counts.correct += k == 0 && row.correct ? 1 : 0;",
       "counts.correct += row.correct ? 1 : 0;",
-      "autograd_f64")
+      "autograd_f64:ops")
 
 fault("the nll that distillation reports includes label smoothing", "autograd/ops/more/cross_entropy.cpp",
       """    counts.nll += row.nll;
@@ -348,7 +348,7 @@ fault("the nll that distillation reports includes label smoothing", "autograd/op
     counts.correct += row.correct ? 1 : 0;
     ++counts.tokens;
     if (each""",
-      "autograd_f64")
+      "autograd_f64:ops")
 
 fault("stack counts a negative axis from the end of the parts' axes instead of the result's, so axis -1 joins the tensors along the last axis but one", "autograd/ops/more/shape.cpp",
       """  if (axis < 0) axis += shape.rank() + 1;
@@ -369,7 +369,7 @@ fault("a result that an op has saved for backward (exp, softmax, tanh, …) is n
 """,
       """    if (!is_view && result.owners() > 2)
 """,
-      "autograd_f64")
+      "autograd_f64:tensor")
 
 fault("where takes the second operand where the condition is negative, though every value but 0 chooses the first", "autograd/ops/more/elementwise.cpp",
       "(condition.data()[i] != 0 ? a : b).data()[i];",

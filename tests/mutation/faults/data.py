@@ -131,14 +131,14 @@ fault("CoNLL files that are not CoNLL-U lose all tokens that begin with a digit 
 fault("next-sentence pairs labelled \"does not follow\" may contain the following line", "data/batches/masking.cpp",
       "    const std::int64_t next = (sample + 1) % n;\n    return (next + 1 + random.below(n - 1)) % n;\n",
       "    return (sample + 1 + random.below(n - 1)) % n;\n",
-      "data")
+      "data:masking")
 
 fault("the padding of stacked features counts in their mean and deviation", "data/inputs/features.cpp",
       "    if (options.normalise) normalise(all[i], options.width);\n"
       "    all[i].resize((all[i].size() + width_ - 1) / width_ * width_);\n",
       "    all[i].resize((all[i].size() + width_ - 1) / width_ * width_);\n"
       "    if (options.normalise) normalise(all[i], options.width);\n",
-      "data")
+      "data:features")
 
 fault("the limit of a mixture applies after its temperature", "data/batches/batching.cpp",
       "    auto size = static_cast<double>(part.size);\n"
@@ -148,7 +148,7 @@ fault("the limit of a mixture applies after its temperature", "data/batches/batc
       "    double rate = size > 0 ? std::pow(size, 1 / data.mixture.temperature) : 0;\n"
       "    if (data.mixture.limit > 0) rate = std::min(rate, static_cast<double>(data.mixture.limit));\n"
       "    rates.push_back(rate);\n",
-      "data")
+      "data:mixtures")
 
 fault("in a CoNLL file a line that begins with '# ' is taken as a comment also within a sentence, so a token '#' separated from its tag by a space disappears", "data/sources/records.cpp",
       "    if (first && is_comment(line_)) continue;\n",
@@ -194,69 +194,69 @@ fault("in span corruption, the numbers of hidden tokens and of spans are rounded
 fault("the horizontal place of the centre crop is computed from the spare rows instead of the spare columns", "data/inputs/images.cpp",
       "std::int64_t top = spare_y / 2, left = spare_x / 2;",
       "std::int64_t top = spare_y / 2, left = spare_y / 2;",
-      "data")
+      "data:images")
 
 fault("with data.image.crop, an image is accepted if only one of its sides is long enough; black fills the rest", "data/inputs/images.cpp",
       "enough = height >= options_.height && width >= options_.width;",
       "enough = height >= options_.height || width >= options_.width;",
-      "data")
+      "data:images")
 
 fault("the number of channels of an IDX file of colour images is read from its second dimension instead of the last one", "data/inputs/images.cpp",
       "shape.size() == 4 ? shape[3] : 1;",
       "shape.size() == 4 ? shape[1] : 1;",
-      "data")
+      "data:images")
 
 fault("height and width of the videos in an IDX file are exchanged", "data/inputs/videos.cpp",
       "return {shape[1], shape[2], shape[3], 1, {values.begin(), values.end()}};",
       "return {shape[1], shape[3], shape[2], 1, {values.begin(), values.end()}};",
-      "data")
+      "data:videos")
 
 fault("the vertical place of a shape in a generated picture is drawn from the columns, so shapes lie outside wide pictures and only in the upper part of tall ones", "data/sources/generated/drawings.cpp",
       "one.top = below(height - one.size + 1);",
       "one.top = below(width - one.size + 1);",
-      "data")
+      "data:synthetic")
 
 fault("the first column of a moving square is drawn from the rows, so it never begins in the right part of wide frames", "data/sources/generated/motion.cpp",
       "left = below(width),",
       "left = below(height),",
-      "data")
+      "data:synthetic")
 
 fault("the frames of a WAV file with several channels begin one sample instead of one frame apart", "data/sources/sound.cpp",
       "for (std::size_t i = 0; i + frame <= size; i += frame) {",
       "for (std::size_t i = 0; i + frame <= size; i += step) {",
-      "data")
+      "data:features")
 
 fault("the samples of every extensible WAV file are read as integers, also those of floats", "data/sources/sound.cpp",
       "f.kind = little_endian(chunk, 24, 2);",
       "f.kind = pcm;",
-      "data")
+      "data:features")
 
 fault("data.lowercase also changes the names of image, sound and video files", "data/sources/corpus.cpp",
       """  if (input == InputKind::text)
     for (auto& line : split.source) line = lowercase(line);""",
       """  static_cast<void>(input);
   for (auto& line : split.source) line = lowercase(line);""",
-      "data")
+      "data:corpus")
 
 fault("with whole words and next sentences, a piece that continues a word at the beginning of the second line joins the last word of the first line, and the </s> between them is hidden too", "data/batches/masking.cpp",
       "if (continues && !all.empty() && all.back().end == i)",
       "if (continues && !all.empty())",
-      "data")
+      "data:masking")
 
 fault("the random tokens of masked language modelling never include the last piece of the vocabulary", "data/batches/masking.cpp",
       "static_cast<std::uint32_t>(masking.vocabulary - masking.first)",
       "static_cast<std::uint32_t>(masking.vocabulary - masking.first - 1)",
-      "data")
+      "data:masking")
 
 fault("data.max_length also leaves out images and videos, whose number of rows is fixed", "data/batches/dataset.cpp",
       "std::max(options.inputs && options.inputs->fixed_rows() ? 0 : length, targets.length(i));",
       "std::max(length, targets.length(i));",
-      "data")
+      "data:dataset")
 
 fault("a sampled segmentation of exactly data.max_length tokens is replaced by the deterministic one", "data/batches/batching.cpp",
       "if (std::ssize(ids) > segmentation.max_length)",
       "if (std::ssize(ids) >= segmentation.max_length)",
-      "data")
+      "data:batcher")
 
 fault("of several added tokens at one place of a text, the first of the list is found instead of the longest", "data/tokenizers/imported.cpp",
       """      if (at < first.first ||
@@ -264,29 +264,29 @@ fault("of several added tokens at one place of a text, the first of the list is 
 """,
       """      if (at < first.first)
 """,
-      "data")
+      "data:imported_tokenizers")
 
 fault("ignore_merges has no effect: a word that is a piece is still made from bytes by merges", "data/tokenizers/word_model.cpp",
       "      for (const auto& [piece, id] : ids) whole_.emplace(bytes_of(piece), id);",
       "      whole_.clear();",
-      "data")
+      "data:imported_tokenizers")
 
 fault("a run of unknown bytes becomes one unknown piece whatever fuse_unk says", "data/tokenizers/word_model.cpp",
       "fuses_unknown_ = model.flag(\"fuse_unk\", false);",
       """model.flag("fuse_unk", false);
     fuses_unknown_ = true;""",
-      "data")
+      "data:imported_tokenizers")
 
 fault("a Split step with the behavior Removed yields the matches instead of the parts between them", "data/tokenizers/imported.cpp",
       "if (keeps || !matched) words(word);",
       "if (keeps || matched) words(word);",
-      "data")
+      "data:imported_tokenizers")
 
 fault("the normaliser of BERT removes control characters although clean_text is false", "data/tokenizers/imported.cpp",
       "if (step.flag(\"clean_text\", true)) changes.emplace_back(without_controls);",
       """step.flag("clean_text", true);
                 changes.emplace_back(without_controls);""",
-      "data")
+      "data:imported_tokenizers")
 
 fault("without data.columns, a side is read from whichever of its two usual columns comes first in the file instead of from the preferred one", "data/sources/records.cpp",
       """  const auto found = std::ranges::find_first_of(value.columns, names);
@@ -309,7 +309,7 @@ fault("the random token that replaces a hidden token is drawn from the first ids
 """,
       """    return static_cast<std::int32_t>(random.below(
 """,
-      "data")
+      "data:masking")
 
 fault("training skips pairs of exactly data.max_length tokens instead of only longer ones", "data/batches/dataset.cpp",
       """      if (options.max_length > 0 && longer > options.max_length) {

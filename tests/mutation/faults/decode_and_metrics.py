@@ -90,7 +90,7 @@ fault("labels: macro F1 omits labels that only outputs contain", "train/metrics/
 fault("the random keys of sampled translations come from the wrong lines: a line's sample depends on the lengths of its neighbours", "train/decode/search.cpp",
       "keys.push_back(request.numbers.empty() ? place : request.numbers[place]);",
       "keys.push_back(request.numbers.empty() ? place : request.numbers[i]);",
-      "train", "commands_tasks")
+      "training:searching_with_models")
 
 fault("for orders for which the reference line is too short, the n-grams of the output line are counted in the precision", "train/metrics/chrf.cpp",
       "  if (counts.reference == 0) return counts;\n"
@@ -139,7 +139,7 @@ fault("top_p counts the probabilities before the temperature", "train/decode/sea
     kept += weight[n++];
   }
 """,
-      "training")
+      "training:sampling_tokens")
 
 fault("n-best continuation: the random numbers of an empty prompt are not those of continue_text", "train/decode/search.cpp",
       "{(number << 20) + std::ssize(prompt)}",

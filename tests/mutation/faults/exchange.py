@@ -9,17 +9,17 @@ fault("export to Hugging Face exchanges height and width of images that are not 
 fault("q8_0 of a GGUF file is chosen by the number of values, not by the length of rows", "train/exchange/gguf/gguf_file.cpp",
       "  return type == GgufType::q8_0 && !shape.empty() && shape.back() % gguf_block == 0",
       "  return type == GgufType::q8_0 && !shape.empty() && elements % gguf_block == 0",
-      "train")
+      "train:gguf")
 
 fault("cross-attention is exported to CTranslate2 without its scale", "train/exchange/ctranslate2/ctranslate2.cpp",
       "      if (o_.attention.scale != 0)\n",
       "      if (o_.attention.scale != 0 && attention == self)\n",
-      "train")
+      "train:ctranslate2")
 
 fault("on import, rope_theta inside rope_parameters is checked but not used; the base stays 10,000 unless the file also has the old key", "train/exchange/huggingface/gpt.cpp",
       "      base = value;\n",
       "",
-      "train")
+      "train:import_folders")
 
 fault("the export of a BERT with segments does not scale the segment vectors, although heed multiplies them by the square root of d_model like the words", "train/exchange/huggingface/bert.cpp",
       """    segments.factor = factor;
@@ -32,67 +32,67 @@ fault("the name gated-gelu of T5's feed_forward_proj means the exact GELU instea
 """,
       """const NamePairs t5_activations{{"geglu", "gated-gelu"},
 """,
-      "train")
+      "train:import_folders")
 
 fault("export and import of Llama exchange the names of the projections of keys and values, so a round trip still yields the same bytes", "train/exchange/huggingface/gpt.cpp",
       ".self = {\"self_attn.q_proj\", \"self_attn.k_proj\", \"self_attn.v_proj\", \"self_attn.o_proj\"},",
       ".self = {\"self_attn.q_proj\", \"self_attn.v_proj\", \"self_attn.k_proj\", \"self_attn.o_proj\"},",
-      "train")
+      "train:exchange")
 
 fault("export and import of T5 exchange the gate and the other half of the gated feed-forward layer", "train/exchange/huggingface/t5.cpp",
       """                   .gate = dense + "wi_0",
                    .linear1 = dense + (gated ? "wi_1" : "wi"),""",
       """                   .gate = dense + "wi_1",
                    .linear1 = dense + (gated ? "wi_0" : "wi"),""",
-      "train")
+      "train:exchange")
 
 fault("export and import of Marian and Blenderbot exchange the norms of self-attention and cross-attention", "train/exchange/huggingface/bart.cpp",
       "names.cross_norm = \"encoder_attn_layer_norm\";",
       """names.norm1 = "encoder_attn_layer_norm";
       names.cross_norm = "self_attn_layer_norm";""",
-      "train")
+      "train:exchange")
 
 fault("a GGUF file always says that the base of the rotary positions is 10,000", "train/exchange/gguf/gguf.cpp",
       "add(\"rope.freq_base\", static_cast<float>(o.rotary_base));",
       "add(\"rope.freq_base\", 10000.0F);",
-      "train")
+      "train:gguf")
 
 fault("a GGUF file says that the feed-forward layer has four times the width of the model", "train/exchange/gguf/gguf.cpp",
       "add(\"feed_forward_length\", number(o.d_ff));",
       "add(\"feed_forward_length\", number(4 * o.d_model));",
-      "train")
+      "train:gguf")
 
 fault("the embeddings of a GGUF file are not scaled, although heed multiplies them by the square root of d_model", "train/exchange/gguf/gguf.cpp",
       """            .own = "embedding.weight",
             .factor = source.embedding_factor()});""",
       "            .own = \"embedding.weight\"});",
-      "train")
+      "train:gguf")
 
 fault("a language model exported to CTranslate2 has a table of max_positions instead of context rows for computed positions", "train/exchange/ctranslate2/ctranslate2.cpp",
       "pairs ? o.max_positions : o.context);",
       "o.max_positions);",
-      "train")
+      "train:ctranslate2")
 
 fault("CTranslate2 is not told the base of the rotary positions and uses 10,000", "train/exchange/ctranslate2/ctranslate2.cpp",
       """      attribute(self + "rotary_base", static_cast<float>(o_.rotary_base));
 """,
       "",
-      "train")
+      "train:ctranslate2")
 
 fault("the farthest distance of T5's relative positions is exported to CTranslate2 as the number of buckets", "train/exchange/ctranslate2/ctranslate2.cpp",
       "static_cast<std::int32_t>(o_.t5_distance));",
       "static_cast<std::int32_t>(o_.t5_buckets));",
-      "train")
+      "train:ctranslate2")
 
 fault("the positions of a Marian model whose files have none get frequencies in which sines and cosines alternate", "train/exchange/import_weights.cpp",
       "const std::int64_t i = c < sines ? c : c - sines;",
       "const std::int64_t i = c / 2;",
-      "train")
+      "train:import_folders")
 
 fault("the layer norms of an ONNX graph have the default epsilon, 1e-5, whatever model.norm_eps is", "train/exchange/onnx/builder.cpp",
       "{{\"axis\", std::int64_t{-1}}, {\"epsilon\", eps}});",
       "{{\"axis\", std::int64_t{-1}}});",
-      "train")
+      "train:onnx")
 
 fault("in an ONNX graph, the scores are divided by the square root of the head size whatever model.attention.scale is", "train/exchange/onnx/layers.cpp",
       """  const double scale =
@@ -100,7 +100,7 @@ fault("in an ONNX graph, the scores are divided by the square root of the head s
   q = b_.mul""",
       """  const double scale = 1 / std::sqrt(static_cast<double>(size_));
   q = b_.mul""",
-      "train")
+      "train:onnx")
 
 fault("GGUF: the gate and the other half of the feed-forward layer have each other's names", "train/exchange/gguf/gguf.cpp",
       """                   .gate = "ffn_gate",

@@ -40,17 +40,17 @@ fault("gradcheck: a straight-through gradient hides tensors that do not pass it"
 fault("gradcheck no longer tries a further first axis on all inputs at once, only on the first input", "autograd/gradcheck/variants.cpp",
       "for (const std::size_t count : std::set<std::size_t>{1, inputs.size()}) {",
       "for (const std::size_t count : std::set<std::size_t>{1}) {",
-      "autograd_f64")
+      "autograd_f64:gradcheck_wrong_suite")
 
 fault("gradcheck examines one random direction however many are requested", "autograd/gradcheck/gradcheck.cpp",
       "    Random random({options.seed, Stream::check, 2 + static_cast<std::uint64_t>(k), number});",
       "    Random random({options.seed, Stream::check, 2, number});",
-      "autograd_f64")
+      "autograd_f64:gradcheck_suite")
 
 fault("gradcheck tries a further first axis on all inputs together only, no longer on the first input alone", "autograd/gradcheck/variants.cpp",
       "std::set<std::size_t>{1, inputs.size()}",
       "std::set<std::size_t>{inputs.size()}",
-      "autograd_f64")
+      "autograd_f64:gradcheck_wrong_suite")
 
 fault("a tensor is rejected only if all its entries are at kinks, not if all the entries that were checked are: with max_entries or directions it passes although nothing was compared", "autograd/gradcheck/gradcheck.cpp",
       "  if (c.kinks == c.checked) {",
@@ -60,12 +60,12 @@ fault("a tensor is rejected only if all its entries are at kinks, not if all the
 fault("with max_entries, gradcheck checks the same entries for every seed", "autograd/gradcheck/gradcheck.cpp",
       "choose(x.size(), count, options.seed, number)",
       "choose(x.size(), count, 1, number)",
-      "autograd_f64")
+      "autograd_f64:gradcheck_suite")
 
 fault("with max_entries, an entry that is drawn twice is not replaced by another, so fewer entries are checked", "autograd/gradcheck/gradcheck.cpp",
       "if (!chosen.insert(pick).second) chosen.insert(i);",
       "chosen.insert(pick);",
-      "autograd_f64")
+      "autograd_f64:gradcheck_suite")
 
 fault("at a kink gradcheck accepts values from the left slope up to the right slope only, so a right gradient at a kink where the slope falls is reported as wrong", "autograd/gradcheck/gradcheck.cpp",
       """    const auto [low, high] = std::minmax(slope.left, slope.right);

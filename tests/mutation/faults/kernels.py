@@ -135,7 +135,7 @@ fault("blocks of float8 moments share the random bits of their rounding", "autog
       "    Rounding at = rounding;\n"
       "    at.first += static_cast<std::uint32_t>(b);\n",
       "    const Rounding& at = rounding;\n",
-      "optim_f64")
+      "optim_f64:moments")
 
 fault("SGD applies the factor of gradient clipping to the weight decay too", "autograd/kernels/fast/update.cpp",
       """    const Vector step = hn::MulAdd(io.load(g + i), set(grad_scale), hn::Mul(set(decay), wi));

@@ -251,7 +251,7 @@ fault("moments are rounded with the same noise in each step", "optim/optimizer.c
       "      static_cast<std::uint32_t>(steps_ * 0x9E3779B1) + static_cast<std::uint32_t>(parameter);",
       "  // Differs between parameters.\n"
       "  const auto key = static_cast<std::uint32_t>((parameter + 1) * 0x9E3779B1);",
-      "optim_f64")
+      "optim_f64:moments")
 
 fault("the cached sinusoids of a wider model serve a narrower one", "nn/layers/positions.cpp",
       "  if (!cached.defined() || cached.cols() != d || cached.rows() < n)",
@@ -271,7 +271,7 @@ fault("the window of a convolution of even width is one row late in an encoder",
 fault("when a compact moment is stored, the unused tail of its last block is not set to zero, so stale values there decide the block's common exponent", "optim/moments.cpp",
       "  std::fill(all + n, all + padded(n), 0.0F);\n",
       "",
-      "optim_f64")
+      "optim_f64:moments")
 
 fault("when the segment memory is full, it keeps the oldest of the remembered tokens instead of the newest ones beside the new segment", "nn/segment_memory.cpp",
       "this->lane(layer, lane) + (length_ - old) * width_, old * width_, to);",
@@ -331,7 +331,7 @@ fault("cross-attention reads only the keys of the pattern of self-attention (win
                   ? full_pattern()
                   : make_pattern(options.attention, which == AttentionScope::past)) {""",
       "      pattern(make_pattern(options.attention, which == AttentionScope::past)) {",
-      "nn_f64")
+      "nn_f64:properties")
 
 fault("the pattern of a context, which replaces that of self-attention, also replaces that of cross-attention", "nn/layers/attention.cpp",
       """  if (scope == AttentionScope::encoder_output) return options;
@@ -340,44 +340,44 @@ fault("the pattern of a context, which replaces that of self-attention, also rep
       """  if (context.pattern != nullptr) options.pattern = context.pattern;
   if (scope == AttentionScope::encoder_output) return options;
 """,
-      "nn_f64")
+      "nn_f64:attention_layers")
 
 fault("with recomputation, a block ignores the pattern of its context", "nn/layers/block.cpp",
       """    inner.pattern = pattern;
 """,
       """    static_cast<void>(pattern);
 """,
-      "nn_f64")
+      "nn_f64:recomputed_blocks")
 
 fault("a language model has no dropout of its embeddings", "nn/models/language_model.cpp",
       """    decoder_.dropout_rate = options.dropout.residual;
 """,
       "",
-      "nn_f64")
+      "nn_f64:dropout_in_layers")
 
 fault("of an encoder-decoder model, only the decoder has dropout of its embeddings", "nn/models/seq2seq.cpp",
       """      backbone->dropout_rate = options.dropout.residual;
 """,
       """      if (backbone == &decoder_) backbone->dropout_rate = options.dropout.residual;
 """,
-      "nn_f64")
+      "nn_f64:dropout_in_layers")
 
 fault("the dropout after the patch embedding of Swin has the rate of the feed-forward layers", "nn/models/swin.cpp",
       "      dropout_rate_(options.dropout.residual),",
       "      dropout_rate_(options.dropout.activation),",
-      "nn_f64")
+      "nn_f64:dropout_in_layers")
 
 fault("cross-attention always has the scale 1/sqrt(size), whatever model.attention.scale is", "nn/layers/attention.cpp",
       "      scale(options.attention.scale),",
       "      scale(which == AttentionScope::encoder_output ? 0 : options.attention.scale),",
-      "nn_f64")
+      "nn_f64:attention_layers")
 
 fault("cross-attention has as many key heads as query heads, whatever model.attention.kv_heads is", "nn/layers/attention.cpp",
       "      kv_heads(options.attention.kv_heads == 0 ? heads : options.attention.kv_heads),",
       """      kv_heads(options.attention.kv_heads == 0 || which == AttentionScope::encoder_output
                    ? heads
                    : options.attention.kv_heads),""",
-      "nn_f64")
+      "nn_f64:attention_layers")
 
 fault("every text after the first has the last segment, so a model with three segments does not distinguish the second text from the third", "nn/models/backbone.h",
       "if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);",
@@ -387,12 +387,12 @@ fault("every text after the first has the last segment, so a model with three se
 fault("in a stage of Swin, all blocks after the first have shifted windows, not every second one", "nn/models/swin.cpp",
       "cut_into_windows(height, width, side, i % 2 == 0 ? 0 : side / 2),",
       "cut_into_windows(height, width, side, i == 0 ? 0 : side / 2),",
-      "nn_f64")
+      "nn_f64:swin")
 
 fault("in an encoder with relative_shaw, the first row of the table belongs to the distance 1 - rows instead of -shaw_distance, so that all keys up to the query share the last vector", "nn/layers/positions.cpp",
       "p.causal ? 0 : -(distances / 2));",
       "p.causal ? 0 : 1 - distances);",
-      "nn_f64")
+      "nn_f64:position_claims")
 
 fault("a classifier with relative_t5 has the buckets of a causal stack: all later keys share the bias of distance 0", "nn/models/backbone.h",
       "positions(options, kind != BlockKind::encoder, init),",
@@ -402,12 +402,12 @@ fault("a classifier with relative_t5 has the buckets of a causal stack: all late
 fault("the encoder of an encoder-decoder model with relative_t5 has the buckets of a causal stack", "nn/models/seq2seq.cpp",
       "Positions(options, backbone == &decoder_, init);",
       "Positions(options, true, init);",
-      "nn_f64")
+      "nn_f64:position_claims")
 
 fault("in a parallel decoder block, cross-attention reads the rows before the norm", "nn/layers/block.cpp",
       "add(mix(rows), cross(rows)) : mix(rows);",
       "add(mix(rows), cross(x)) : mix(rows);",
-      "nn_f64")
+      "nn_f64:properties")
 
 fault("with moments in fewer bytes, SGD does not store its momentum", "optim/optimizer.cpp",
       """      second_[parameter].write(i, to, v, key);
@@ -418,7 +418,7 @@ fault("with moments in fewer bytes, SGD does not store its momentum", "optim/opt
       first_[parameter].write(i, to, m, key);
     }
 """,
-      "optim_f64")
+      "optim_f64:moments")
 
 fault("of a model with BigBird, the numbers of adjacent and of random blocks are exchanged", "nn/layers/patterns.h",
       "{a.block, a.global_blocks, a.side_blocks, a.random_blocks, causal});",
@@ -428,7 +428,7 @@ fault("of a model with BigBird, the numbers of adjacent and of random blocks are
 fault("batch norm in evaluation uses the default epsilon, whatever model.norm_eps is", "nn/layers/norm.cpp",
       "{statistics->running_mean.value(), statistics->running_var.value(), 0}, eps);",
       "{statistics->running_mean.value(), statistics->running_var.value(), 0});",
-      "nn_f64")
+      "nn_f64:classifier")
 
 fault("the norm of the embeddings is applied before the vectors of the positions are added instead of to their sum", "nn/models/backbone.h",
       """    x = positions(x, offsets, context.first_position());
@@ -451,7 +451,7 @@ fault("in a decoder the table of relative_shaw has shaw_distance rows instead of
 """,
       """init.table(p.causal ? farthest : 2 * farthest + 1, o.d_model);
 """,
-      "nn_f64")
+      "nn_f64:position_claims")
 
 fault("with output_bias: auto, a projection to the vocabulary that has its own matrix has a bias even if model.bias is false", "nn/models/backbone.h",
       """      (options.output_bias == OutputBias::automatic && options.bias && !shared.defined());

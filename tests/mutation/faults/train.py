@@ -278,7 +278,7 @@ fault("an override of one key of a section given as a single value (model.layers
 fault("the number of consecutive skipped steps is not in the checkpoint", "train/loop/run_progress.cpp",
       "  visit(\"/skipped_in_a_row\", p.consecutive_skips, false);\n",
       "",
-      "training")
+      "training:nonfinite")
 
 fault("a resumed TensorBoard session discards the step of the checkpoint", "train/run/run_metrics.cpp",
       "  events_.emplace(run.path / \"tensorboard\", step + 1);",
@@ -318,7 +318,7 @@ fault("both copies of a sequence in R-Drop have the same cutoff", "train/loop/au
       "    repeat(batch.target);\n"
       "    repeat(batch.samples);\n"
       "  }\n",
-      "training")
+      "training:regularisers")
 
 fault("exact match of a tagger counts empty lines", "train/tasks/labels.cpp",
       "    if (found.empty()) continue;\n"
@@ -382,7 +382,7 @@ fault("a single value on the command line of heed sweep no longer replaces the l
 fault("when a run is resumed, the records of metrics.jsonl of the step of the checkpoint are removed too, although the resumed run does not write them again", "train/run/run_metrics.cpp",
       "    return at <= step && !(validation_due",
       "    return at < step && !(validation_due",
-      "training")
+      "training:distillation")
 
 fault("heed sweep --seeds N uses the seeds 1 to N instead of N consecutive seeds from the config's seed on", "train/sweep/plan.cpp",
       """        varied.push_back(fmt::format("seed={}", seed + static_cast<std::uint64_t>(s)));
@@ -394,18 +394,18 @@ fault("heed sweep --seeds N uses the seeds 1 to N instead of N consecutive seeds
 fault("the score of a line longer than the context is that of its last window", "train/tasks/lm.cpp",
       "scores[windows.lines[w]].log_prob += log_probs[w];",
       "scores[windows.lines[w]].log_prob = log_probs[w];",
-      "training")
+      "training:trainer")
 
 fault("a line of two texts is left out if the longer text exceeds data.max_length, not if both together do", "train/tasks/classify.cpp",
       "if (training && length > config_.data.max_length) {",
       """if (training && std::max(first.source.length(i), second.source.length(i)) >
                           config_.data.max_length) {""",
-      "training")
+      "training:labels")
 
 fault("with next sentences, a line follows the last one of the document before it, and a line behind one that was left out", "train/tasks/mlm.cpp",
       "masking.followed.push_back(k + 1 < kept.size() && kept[k + 1] == kept[k] + 1);",
       "masking.followed.push_back(k + 1 < kept.size());",
-      "training")
+      "training:labels")
 
 fault("the accuracy of next sentences counts hidden tokens too", "train/tasks/mlm.cpp",
       """      batch.labels = std::move(firsts);

@@ -45,7 +45,7 @@ fault("the report's expected calibration error weights all ten bins equally inst
 fault("the interval that a report calls 95 % leaves out 5 % of the bootstrap values at each end", "train/views/report/runs/bootstrap.cpp",
       "  const std::size_t cut = values.size() / 40;  // 2.5 % at each end\n",
       "  const std::size_t cut = values.size() / 20;  // 5 % of the values\n",
-      "train")
+      "train:bootstrap")
 
 fault("the p-value of the paired bootstrap compares the differences themselves, not their deviation from the mean, with the observed difference", "train/views/report/runs/bootstrap.cpp",
       """  double mean = 0;
