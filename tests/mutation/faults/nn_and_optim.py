@@ -243,7 +243,7 @@ fault("automatic warmup ignores a run that is shorter than its schedule", "optim
       "    if (end > 0) warmup = std::min(warmup, end / 10);\n",
       "  const std::int64_t end = schedule.steps > 0 ? schedule.steps : total_steps;\n"
       "  if (end > 0) warmup = std::min(warmup, end / 10);\n",
-      "optim_f64")
+      "optim_f64:schedules")
 
 fault("moments are rounded with the same noise in each step", "optim/optimizer.cpp",
       "  // Differs between parameters and between steps.\n"
@@ -382,7 +382,7 @@ fault("cross-attention has as many key heads as query heads, whatever model.atte
 fault("every text after the first has the last segment, so a model with three segments does not distinguish the second text from the third", "nn/models/backbone.h",
       "if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);",
       "if (ids[row] == ids[end - 1]) segment = last;",
-      "nn_f64")
+      "nn_f64:classifier")
 
 fault("in a stage of Swin, all blocks after the first have shifted windows, not every second one", "nn/models/swin.cpp",
       "cut_into_windows(height, width, side, i % 2 == 0 ? 0 : side / 2),",
@@ -397,7 +397,7 @@ fault("in an encoder with relative_shaw, the first row of the table belongs to t
 fault("a classifier with relative_t5 has the buckets of a causal stack: all later keys share the bias of distance 0", "nn/models/backbone.h",
       "positions(options, kind != BlockKind::encoder, init),",
       "positions(options, true, init),",
-      "nn_f64")
+      "nn_f64:position_claims")
 
 fault("the encoder of an encoder-decoder model with relative_t5 has the buckets of a causal stack", "nn/models/seq2seq.cpp",
       "Positions(options, backbone == &decoder_, init);",
@@ -423,7 +423,7 @@ fault("with moments in fewer bytes, SGD does not store its momentum", "optim/opt
 fault("of a model with BigBird, the numbers of adjacent and of random blocks are exchanged", "nn/layers/patterns.h",
       "{a.block, a.global_blocks, a.side_blocks, a.random_blocks, causal});",
       "{a.block, a.global_blocks, a.random_blocks, a.side_blocks, causal});",
-      "nn_f64")
+      "nn_f64:attention_in_models")
 
 fault("batch norm in evaluation uses the default epsilon, whatever model.norm_eps is", "nn/layers/norm.cpp",
       "{statistics->running_mean.value(), statistics->running_var.value(), 0}, eps);",
@@ -437,7 +437,7 @@ fault("the norm of the embeddings is applied before the vectors of the positions
       """    if (embedding_norm) x = (*embedding_norm)(x, pass);
     x = positions(x, offsets, context.first_position());
 """,
-      "nn_f64")
+      "nn_f64:gradcheck_models")
 
 fault("the feed-forward layer with a gated activation (swiglu, geglu, geglu_tanh) has no dropout of its hidden values", "nn/layers/feed_forward.cpp",
       """    return dropout(gated(*gate, linear1(x)), p, pass.next_key());
