@@ -1,9 +1,9 @@
-"""Drawings of the benchmark scripts with matplotlib, in the colours of the page (dark where the reader prefers it), as
-heed's own drawings are."""
+"""Drawings of the benchmark scripts, made with matplotlib. Like heed's own drawings, they are dark if the reader prefers
+dark pages."""
 import pathlib
 import re
 
-# Ink and paper of heed's drawings (train/charts), and of matplotlib's.
+# The colours of text and background in heed's drawings (train/views/draw/svg.cpp).
 STYLE = ("<style>:root{color-scheme:light dark;--ink:#1f2328;--back:#fff}"
          "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--back:#0f1216}}text{fill:var(--ink)}</style>")
 COLOURS = {"#000000": "var(--ink)", "#ffffff": "var(--back)"}
@@ -26,6 +26,6 @@ def save(figure, path):
 
 
 def in_page_colours(svg):
-    """Replaces matplotlib's black and white, which ignore a dark page."""
+    """Replaces matplotlib's black and white by colours that depend on the reader's preference."""
     svg = re.sub("|".join(COLOURS), lambda found: COLOURS[found[0]], svg)
     return svg.replace("<defs>", STYLE + "\n <defs>", 1)

@@ -55,7 +55,7 @@ class DidNotBuild(Exception):
 
 
 class Workshops:
-    """Copies of the sources below a folder; as many faults are tried at once."""
+    """Several copies of the sources in a folder, so that several faults are tried at once."""
 
     def __init__(self, root, folder, count):
         self.folder, self.shops, self.idle = folder, [], queue.SimpleQueue()

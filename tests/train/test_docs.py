@@ -2,7 +2,7 @@
 `backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides. The
 commands of a page's blocks `console` print what the page says; they run in a folder with the files of its blocks `python FILE`
 and links to the files of the repository. The drawings of README.md and of the gallery come from commands of their page, and all
-drawings have colours for a dark page.
+drawings have colours for dark pages.
 tests/install/library_page.py does the same for docs/LIBRARY.md, and docs/course/check.py proves that the blocks of a Chinese
 page are those of the English page."""
 import functools
