@@ -50,6 +50,8 @@ status 2 plot softmax --output never.jpg
 says '--output never.jpg: heed plot writes drawings to files whose names end in .svg, .png or .pdf'
 status 2 train copy.yaml --lr 3
 says 'not expected: --lr (a key of the config is set without dashes: optim.lr=…)'
+status 2 train tiny.yaml --layers 2
+says 'not expected: --layers (a key of the config is set without dashes: model.layers=… or model.front_end.layers=…)'
 status 2 train copy.yaml --batch-tokens=9
 says 'train.batch_tokens=…'
 status 2 train copy.yaml --nonsense 9

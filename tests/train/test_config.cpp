@@ -325,6 +325,19 @@ BOOST_AUTO_TEST_CASE(keys_without_effect_are_not_among_the_effective_ones) {
   BOOST_TEST(shown("optim: {name: sgd}\n", "momentum"));
   BOOST_TEST(!shown("", "momentum"));
   BOOST_TEST(shown("", "lr"));
+  // keys of other tasks
+  for (const char* key : {"mask", "spans", "mixture", "head_transform", "context"})
+    BOOST_TEST(!shown("", key), key);
+  const std::string masked =
+      heed::write_effective_yaml(parse("task: mlm\ndata: {train: {text: a}}\n"));
+  BOOST_TEST(masked.find("\n  mask:") != std::string::npos);
+  // switched off, or none
+  for (const char* key : {"distill", "temperature", "top_k", "top_p", "source_length", "specials"})
+    BOOST_TEST(!shown("", key), key);
+  BOOST_TEST(shown("train: {distill: {teacher: a}}\n", "distill"));
+  BOOST_TEST(shown("decode: {sample: true}\n", "top_k"));
+  BOOST_TEST(shown("decode: {top_k: 5}\n", "top_k"));
+  BOOST_TEST(shown("bench: {sequences: 3}\n", "source_length"));
 }
 
 BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_its_full_path) {

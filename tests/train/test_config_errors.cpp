@@ -18,6 +18,8 @@ BOOST_AUTO_TEST_CASE(unknown_and_duplicate_keys_are_refused_with_a_hint) {
        "exp.yaml:2:1: max_length: unknown key (did you mean data.synthetic.max_length or "
        "data.max_length or decode.max_length?)"},
       {copy + "frobnicate: 1\n", "exp.yaml:2:1: frobnicate: unknown key"},
+      {copy + "layers: 1\n",
+       "exp.yaml:2:1: layers: unknown key (did you mean model.layers or model.front_end.layers?)"},
       {copy + "Seed: 1\n", "exp.yaml:2:1: Seed: unknown key (did you mean seed?)"},
       {copy + "train: {Steps: 5}\n",
        "exp.yaml:2:9: train.Steps: unknown key (did you mean steps?)"},

@@ -419,13 +419,9 @@ class Checker {
       add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
     if (schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear)
       check_decay(name);
-    if (run == 0 || 2 * schedule.warmup <= run + 1) return;
-    if (schedule.warmup < run || !shorten_warmup(run))
-      warn({warmup, chooser, "train.steps"},
-           fmt::format(
-               "{} of the {} steps of the run, so most of it has a low learning rate; auto is "
-               "a tenth of the steps",
-               schedule.warmup, run));
+    const std::string too_long = long_warmup(schedule.warmup, run);
+    if (!too_long.empty() && (schedule.warmup < run || !shorten_warmup(run)))
+      warn({warmup, chooser, "train.steps"}, too_long);
   }
 
   /// Checks a schedule with a last step.
@@ -557,6 +553,14 @@ class Checker {
 };
 
 }  // namespace
+
+std::string long_warmup(std::int64_t warmup, std::int64_t steps) {
+  if (steps == 0 || 2 * warmup <= steps + 1) return "";
+  return fmt::format(
+      "{} of the {} steps of the run, so most of it has a low learning rate; auto is a tenth of the "
+      "steps",
+      warmup, steps);
+}
 
 void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems) {
   Checker(config, file, tree, problems).run();

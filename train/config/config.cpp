@@ -49,10 +49,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
     problems.mark_invalid(full_key);
     if (entry.place.source > 0) hint = full_key;  // an override names a key by its full path
   } else {                                        // the key may belong to another section
-    const std::string end = "." + entry.key;
-    for (const Field& field : fields()) {
-      if (field.key.ends_with(end)) hint += (hint.empty() ? "" : " or ") + field.key;
-    }
+    hint = fmt::format("{}", fmt::join(keys_named(entry.key), " or "));
   }
   if (!hint.empty()) message += " (did you mean " + hint + "?)";
   problems.add(entry.place, entry.key.empty() ? key + "\"\"" : key, message);

@@ -71,11 +71,15 @@ Config parse_config(std::string_view text, const std::string& file,
 
 /// Every key with its value, as YAML. read_config returns the same Config from it, bit for bit.
 std::string write_yaml(const Config& config);
-/// Does the same without the keys that have no effect, because of the values of others.
+/// Does the same without the keys that have no effect because of the values of others, and without
+/// empty lists and texts, which stand for none.
 std::string write_effective_yaml(const Config& config);
 /// Every key with its value as a JSON object: sections are objects, and values are numbers,
 /// booleans, strings, or lists of these.
 nlohmann::json config_json(const Config& config);
+
+/// A warning if the warmup takes more than half of the steps of a run; else "". 0 steps: unknown.
+std::string long_warmup(std::int64_t warmup, std::int64_t steps);
 
 /// The reference page: a runnable config with every key, its meaning, its choices and its default.
 std::string reference_yaml();

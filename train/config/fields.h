@@ -84,6 +84,10 @@ const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);
 
+/// The keys to which a value can be given whose last part is `name`: sections with a shorthand, then
+/// fields.
+std::vector<std::string> keys_named(std::string_view name);
+
 /// The names of the fields and sections directly in `section` ("": the top level).
 std::vector<std::string> names_in(std::string_view section);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
@@ -61,11 +62,28 @@ std::string write(const Config& config, const Before& before, const Includes& in
 std::string without_comment(const std::string&) { return ""; }
 bool any(const Field&) { return true; }
 
-/// Whether the key has an effect in this config.
+/// Keys, or all keys that begin so, which are of no interest while another key has its default.
+struct Switch {
+  std::string_view keys, key;
+};
+constexpr std::array<Switch, 4> switches{{{"train.distill.", "train.distill.teacher"},
+                                          {"decode.temperature", "decode.sample"},
+                                          {"decode.top_", "decode.sample"},
+                                          {"bench.", "bench.sequences"}}};
+
+bool is_registered(const std::string& name) { return name.find('.') != std::string::npos; }
+
+/// Whether the key has an effect in this config: its conditions hold, and it is neither an empty list
+/// or text, which stands for none, nor a default that is switched off.
 bool is_effective(const Field& field, const Config& config) {
+  const std::string value = field.print(config);
+  const bool off = std::ranges::any_of(switches, [&](const Switch& s) {
+    return field.key.starts_with(s.keys) && find_field(s.key)->is_default(config);
+  });
+  if (value == "[]" || value == "\"\"" || (off && field.is_default(config))) return false;
   return std::ranges::all_of(field.conditions, [&](const Condition& condition) {
     const std::string chosen = find_field(condition.chooser)->print(config);
-    return !condition.of.empty() || condition.or_registered ||
+    return !condition.of.empty() || (condition.or_registered && is_registered(chosen)) ||
            std::ranges::find(condition.values, chosen) != condition.values.end();
   });
 }

@@ -1,4 +1,6 @@
 /// The sections: keys that contain other keys.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "train/config/fields.h"
@@ -45,6 +47,17 @@ const Section* find_section(std::string_view key) {
   const std::vector<Section>& table = sections();
   const auto found = std::ranges::find(table, key, &Section::key);
   return found == table.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> keys_named(std::string_view name) {
+  std::vector<std::string> keys;
+  const auto add = [&](const std::string& key) {
+    if (key == name || key.ends_with(fmt::format(".{}", name))) keys.push_back(key);
+  };
+  for (const Section& section : sections())
+    if (section.shorthand) add(section.key);
+  for (const Field& field : fields()) add(field.key);
+  return keys;
 }
 
 }  // namespace heed

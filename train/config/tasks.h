@@ -69,6 +69,17 @@ constexpr const MetricInfo& info_of(Metric metric) {
   METRIC(chrf)                    \
   METRIC(rouge)
 
+constexpr bool compares_texts(Metric metric) {
+  const std::string_view name = info_of(metric).name;
+#define HEED_STARTS_WITH(text_metric) name.starts_with(#text_metric) ||
+  return HEED_TEXT_METRICS(HEED_STARTS_WITH) false;
+#undef HEED_STARTS_WITH
+}
+
+/// Whether the lines of runs with train.best = `main` are judged as texts. Other runs, such as those
+/// with lines of symbols, are judged by exact match or accuracy.
+constexpr bool judges_texts(Metric main) { return compares_texts(main) || main == Metric::loss; }
+
 /// How BLEU splits a line into words (train/metrics/bleu.h).
 enum class BleuTokenizer {
   v13a,       ///< NIST's mteval-v13a; expects detokenised text
@@ -81,6 +92,13 @@ constexpr auto names_of(BleuTokenizer) {
 }
 
 // ---- tasks -----------------------------------------------------------------------------------
+
+/// What a model predicts, as rates count it: "samples", "labels" or "tokens".
+constexpr std::string_view predictions_of(Architecture architecture) {
+  return architecture == Architecture::encoder_of_sequences ? "samples"
+         : architecture == Architecture::encoder            ? "labels"
+                                                            : "tokens";
+}
 
 /// The names of the built-in tasks in YAML. The function make_NAME_task (train/tasks/) creates the
 /// task.

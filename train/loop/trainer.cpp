@@ -26,13 +26,6 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
   return steps > 0 ? std::min(steps, in_epochs) : in_epochs;
 }
 
-/// The unit of the rate in the progress line: what the model predicts.
-std::string_view rate_unit(Architecture architecture) {
-  return architecture == Architecture::encoder_of_sequences ? "samples/s"
-         : architecture == Architecture::encoder            ? "labels/s"
-                                                            : "tok/s";
-}
-
 /// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or
 /// continued.
 void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
@@ -135,6 +128,11 @@ int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
   if (progress_.step > 0) run_log_.line(resumption_text(progress_, limit(), run_));
+  // Reading a config cannot check runs in epochs, because their steps are known only now.
+  const std::int64_t warmup = config_.optim.schedule.warmup;
+  const std::string too_long = long_warmup(warmup, total_steps_);
+  if (progress_.step == 0 && !too_long.empty() && long_warmup(warmup, config_.train.steps).empty())
+    run_log_.line("warning: optim.schedule.warmup: " + too_long);
   if (!finished()) {  // further training invalidates the average and the outputs
     remove_average(run_);
     write_outputs(run_, {});
@@ -216,7 +214,7 @@ void Trainer::report(const StepResult& result, double lr) {
                      .tokens_per_second = tokens_per_second,
                      .seconds_left = done > 0 ? std::optional(progress_.seconds * (1 - done) / done)
                                               : std::nullopt,
-                     .rate = rate_unit(info_of(config_.task).architecture),
+                     .unit = predictions_of(info_of(config_.task).architecture),
                      .loss_name = config_.train.label_smoothing > 0 ? "smoothed loss" : "loss"});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", epochs},

@@ -26,9 +26,8 @@ std::string key_hint(std::string_view message) {
   std::string name(message.substr(dashes + 4));
   name.resize(std::min(name.find_first_of(" ="), name.size()));
   std::ranges::replace(name, '-', '_');
-  std::vector<std::string> keys;
-  for (const Field& field : fields())
-    if (field.key == name || field.key.ends_with("." + name)) keys.push_back(field.key + "=…");
+  std::vector<std::string> keys = keys_named(name);
+  for (std::string& key : keys) key += "=…";
   return keys.empty() ? ""
                       : fmt::format(" (a key of the config is set without dashes: {})",
                                     fmt::join(keys, " or "));

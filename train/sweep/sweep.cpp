@@ -36,8 +36,7 @@ namespace {
 constexpr auto pause = std::chrono::milliseconds(200);
 constexpr int pauses_per_update = 5;  // of the progress bar, which reads the metrics of all runs
 
-/// The reason why a run failed: the signal that killed it, or its exit status and the last line of
-/// its messages.
+/// The reason why a run failed: the signal that killed it, or its exit status and its last message.
 std::string reason_of(const ProgramResult& result) {
   if (result.signal != 0) {
     const char* const name = ::sigabbrev_np(result.signal);
@@ -46,9 +45,13 @@ std::string reason_of(const ProgramResult& result) {
         name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", result.signal),
         result.signal == SIGKILL ? ", perhaps because memory ran out" : "");
   }
-  std::string line = result.last_line();
-  if (line.starts_with("heed: ")) line.erase(0, 6);
-  return fmt::format("status {}: {}", result.status, line);
+  const std::string name = "heed: ", &text = result.text;
+  const std::size_t last = text.rfind("\n" + name);
+  if (last == std::string::npos && !text.starts_with(name))
+    return fmt::format("status {}: {}", result.status, result.last_line());
+  const std::size_t begin = last == std::string::npos ? 0 : last + 1;
+  return fmt::format("status {}: {}", result.status,
+                     excerpt(text.substr(begin + name.size()), 400));
 }
 
 class Sweep {
