@@ -110,7 +110,7 @@ void add_classes(const std::string& folder, Split& split) {
     throw Error(Exit::bad_input, "{}: no subfolder; expected a folder for each class",
                 shown_path(folder));
   std::ranges::sort(all, {}, [](const Sample& s) { return std::tie(s.place, s.label, s.file); });
-  split.target_origins.files.push_back({"", split.target.size()});  // folders contain no lines
+  split.target_origins.files.push_back({shown_path(folder), split.target.size(), {}, true});
   for (Sample& sample : all) {
     split.source.push_back(std::move(sample.file));
     split.target.push_back(std::move(sample.label));
@@ -335,7 +335,8 @@ std::string Origins::of(std::int64_t sample, const std::string& what) const {
   const auto next = std::ranges::upper_bound(files, at, {}, &File::first);
   if (next == files.begin() || std::prev(next)->name.empty())
     return fmt::format("{}: line {}", what, sample + 1);
-  const auto& [name, first, lines] = *std::prev(next);
+  const auto& [name, first, lines, folder] = *std::prev(next);
+  if (folder) return name;
   return lines.empty() ? fmt::format("{}:{}", name, at - first + 1)
                        : fmt::format("{}:{}", name, lines[at - first]);
 }

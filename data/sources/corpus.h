@@ -26,11 +26,12 @@ struct Origins {
     std::string name;
     std::size_t first = 0;
     std::vector<std::int64_t> lines = {};
+    bool folder = false;  ///< a folder of classes, in which samples are files instead of lines
   };
   std::vector<File> files = {};
   std::size_t omitted = 0;  ///< number of samples of the files before the first of the split
 
-  /// "labels.txt:5" or, if the origin is unknown, "WHAT: line 5" for sample 4.
+  /// "labels.txt:5", the name of a folder or, if the origin is unknown, "WHAT: line 5" for sample 4.
   std::string of(std::int64_t sample, const std::string& what) const;
 };
 

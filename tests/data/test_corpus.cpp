@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(origin_of_each_target_is_its_file_and_line) {
   check(cut.test, 3);
 }
 
-BOOST_AUTO_TEST_CASE(sample_without_line_is_named_by_its_number) {
+BOOST_AUTO_TEST_CASE(sample_without_line_is_named_by_its_folder_or_number) {
   BOOST_TEST(Origins().of(1, "data.train") == "data.train: line 2");
   Files f;
   for (const char* name : {"left 2", "right"}) {
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(sample_without_line_is_named_by_its_number) {
   const Split train = f.read().train;
   BOOST_TEST(train.target == (Lines{"up", "left 2", "right"}), boost::test_tools::per_element());
   BOOST_TEST(train.target_origins.of(0, "data.train") == (f.dir / "list.csv").string() + ":1");
-  BOOST_TEST(train.target_origins.of(1, "data.train") == "data.train: line 2");
+  BOOST_TEST(train.target_origins.of(1, "data.train") == (f.dir / "images").string());
 }
 
 BOOST_AUTO_TEST_CASE(missing_and_empty_files_and_unequal_line_counts_are_refused) {

@@ -202,6 +202,9 @@ status 0 train label.yaml --run label
 says 'warning: data.train: every label is "same", so there is nothing to learn'
 sed -i '1s/.*/other/' same
 status 0 train label.yaml --run label --overwrite
+says 'warning: data.test: every label is "same", so its metrics say nothing about the others: shuffle the data'
+sed -i '1s/.*/other/' same-test
+status 0 train label.yaml --run label --overwrite
 quiet warning 'a warning about two labels'
 : >none; awk 'BEGIN { for (i = 0; i < 90; ++i) printf "a "; print "" }' >long
 mixture='mixture: {prefixes: ["p: ", "q: "]}, valid_fraction: 0, max_length: 50, test: {source: [three, five], target: [three, five]}'

@@ -103,7 +103,7 @@ experiment two_texts classify 'train: {source: two.csv}, columns: {source: [prem
 trains two_lines two_texts
 printf '{"premise": "a1", "hypothesis": "b1", "label": "same"}\n{"premise": "a1", "hypothesis": "b2", "label": 7}\n' >new.jsonl
 status 0 eval runs/two_texts --source new.jsonl
-says 'files: the vocabulary lacks 1 of 2 labels'
+says 'files: the vocabulary lacks 1 of 2 labels, such as "7" (' '/new.jsonl:2)'
 
 # ---- texts ------------------------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 300; i++) { s = "abc \"" i % 7 "\""; print s > "text"
@@ -172,7 +172,7 @@ status 0 generate runs/images_folder --input list.csv
 cmp -s out outputs || fail 'the outputs of a table of images differ from those of a list'
 mkdir 'images/very dark' && cp images/dark/0.pgm 'images/very dark'
 status 3 train images_folder.yaml --run never
-says 'each line of the target must be one label, without spaces; got "very dark"'
+says 'images: 2 labels: each line of the target, or folder of a class, must be one label, without spaces; got "very dark"'
 status 2 train images_folder.yaml --run never data.train.source=list
 says 'data.train.target: names no file'
 absent never

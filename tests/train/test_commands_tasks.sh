@@ -51,7 +51,7 @@ printf '( )\n\n( )\n( )\n' >three
 status 0 generate runs/tag --input three
 { head -n 1 out && printf '\n9 1\n9 9\n'; } >unknown
 status 0 eval runs/tag --source three --target unknown --json
-says 'files: the vocabulary lacks 3 of 6 labels'
+says 'files: the vocabulary lacks 3 of 6 labels, such as "9" (' '/unknown:3)'
 equal 'exact match without the empty line' "$(number exact_match | cut -c1-5)" 0.333
 printf '\n\n' >blank
 status 3 eval runs/tag --source blank --target blank
@@ -64,7 +64,7 @@ checks=$((checks + 1)); grep -q '^decoder' out && fail 'show prints a decoder fo
 status 0 gradcheck tag.yaml --entries 2
 holds out '^output.bias ' 'parameters have the right gradient'
 status 0 bench tag.yaml --steps 3
-holds out '^  Affine '
+holds out '^  Affine ' '^  labels  .* per second'
 status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
 holds out '"gflops":'
 counted=$(number gflop_per_step)
@@ -161,7 +161,7 @@ status 3 train classify.yaml --run never model.d_ff=64
 says "model.init_from: the weights do not fit this config's model"
 printf 'x\n' >one.src && printf 'yes no\n' >one.tgt
 status 3 eval runs/classify --source one.src --target one.tgt
-says 'one.tgt:1: 2 labels: each line of the target must be one label, without spaces'
+says 'one.tgt:1: 2 labels: each line of the target, or folder of a class, must be one label, without spaces'
 absent never
 
 # ---- training of a language model ends with a sample -------------------------------------------------
@@ -210,6 +210,15 @@ status 0 prune runs/prunable --heads 2 --share 0.3 --run few --json
 holds out '"removed_heads":2' '"zero_weights":[0-9]+' '"run":"few"'
 status 0 eval few
 says 'heed: weights: best, step'
+status 0 quantize few --json
+holds out '"earlier":..[^]]*"kind":"pruned","removed_heads":2,'
+status 0 eval few-int8
+status 0 compare few few-int8
+holds out '^float32 +pruned, 2 heads, [0-9]+ zero weights ' '^int8 +pruned, 2 heads, [0-9]+ zero weights, then quan'
+status 0 train prunable.yaml --run warm train.steps=0 train.epochs=1 optim.schedule.warmup=600
+says 'warning: optim.schedule.warmup: 600 of the '
+status 0 train prunable.yaml --run warm --overwrite train.steps=0 train.epochs=1 optim.schedule.warmup=auto
+! grep -q warning err || fail 'a warning about an automatic warmup'
 status 2 resume few
 says 'few has no optimizer state: it is a pruned copy of runs/prunable' 'heed train CONFIG model.init_from=few'
 status 0 train prunable.yaml --run onward model.init_from=few train.steps=2
@@ -346,6 +355,10 @@ size() { wc -c <"$1/best/model.safetensors"; }
 status 0 eval whole-int8 --json threads=1
 holds out '"bleu":' '"exact_match":'
 cp out int8.json
+status 0 eval whole
+holds out '^BLEU = ' '^ROUGE-1 = '
+status 0 eval whole train.best=exact_match
+! grep -q -e ROUGE -e '^BLEU = ' out || fail 'lines that are judged by exact match are judged as texts'
 status 0 eval whole --json
 status 0 compare whole whole-int8
 holds out '^decode.precision  weights ' '^float32 +trained ' '^int8 +quantised ' 'weights=quantised: '

@@ -79,6 +79,13 @@ void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
                          const std::string& kind) {
   nlohmann::json record{{"kind", kind}, {"from", run.from}};
+  for (const nlohmann::json& earlier : read_jsonl(RunFolder{run.from}.metrics())) {
+    const std::string made = earlier.value("kind", "");
+    if (made != "pruned" && made != "quantised") continue;
+    record["earlier"] = earlier.value("earlier", nlohmann::json::array());
+    record["earlier"].push_back(earlier);
+    for (const char* key : {"earlier", "heads"}) record["earlier"].back().erase(key);
+  }
   record.update(original.weights.json());
   return record;
 }

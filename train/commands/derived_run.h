@@ -46,7 +46,8 @@ void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const
 /// record: {"kind": "imported", "from": …, "class": "GPT2LMHeadModel", …} (import.cpp).
 nlohmann::json import_run(const DerivedRun& run);
 
-/// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
+/// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}. If the original is
+/// itself derived, "earlier" is a list of its records, the first derivation first.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
                          const std::string& kind);
 /// Prints `text` or, with `json`, the record and the new run's folder. Then prints to standard

@@ -24,6 +24,9 @@ namespace heed {
 
 namespace {
 
+/// The number of characters of a setting in tables and sentences; the rest is cut.
+constexpr std::size_t max_value = 60;
+
 /// The column of RunResult::derived, among those of config keys.
 constexpr std::string_view weights_key = "weights";
 
@@ -86,18 +89,10 @@ void require_comparable(const std::vector<RunResult>& results) {
   }
 }
 
-/// Whether a metric compares lines of text (HEED_TEXT_METRICS).
-bool compares_texts(Metric metric) {
-  const std::string_view name = info_of(metric).name;
-#define HEED_STARTS_WITH(text_metric) name.starts_with(#text_metric) ||
-  return HEED_TEXT_METRICS(HEED_STARTS_WITH) false;
-#undef HEED_STARTS_WITH
-}
-
 /// Whether the tables of runs with train.best = `main` show a metric (Comparison::metrics).
 bool is_column(Metric metric, Metric main) {
   if (info_of(metric).detail && !info_of(main).detail) return false;
-  return !compares_texts(metric) || compares_texts(main) || main == Metric::loss;
+  return !compares_texts(metric) || judges_texts(main);
 }
 
 std::string minutes_of(const RunGroup& group) {
@@ -107,9 +102,13 @@ std::string minutes_of(const RunGroup& group) {
   return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
 }
 
-/// "quantised", "pruned, 12 heads", "pruned, 9000 zero weights": from the record of a derived run.
+/// "quantised", "pruned, 12 heads", "pruned, 12 heads, then quantised": from the record of a derived
+/// run, which contains those of the runs between it and the trained one.
 std::string derivation(const nlohmann::json& record) {
-  std::string text = record.at("kind");
+  std::string text;
+  for (const nlohmann::json& earlier : record.value("earlier", nlohmann::json::array()))
+    text += derivation(earlier) + ", then ";
+  text += record.at("kind").get<std::string>();
   for (const auto& [key, noun] :
        {std::pair("removed_heads", "heads"), {"zero_weights", "zero weights"}})
     if (record.contains(key)) text += fmt::format(", {} {}", record.at(key).dump(), noun);
@@ -302,7 +301,7 @@ std::string Comparison::name_of_group(const RunGroup& group) const {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (group.values[i] != groups_.front().values[i])
-      parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
+      parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], max_value)));
   }
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -376,8 +375,8 @@ std::vector<std::vector<std::string>> Comparison::rows() const {
   std::vector<std::vector<std::string>> all{head};
   for (const RunGroup& group : groups_) {
     std::vector<std::string> row;
-    for (const std::string& value : group.values) row.push_back(excerpt(value, 40));
-    if (keys_.empty()) row.push_back(excerpt(group.runs.front()->folder, 40));
+    for (const std::string& value : group.values) row.push_back(excerpt(value, max_value));
+    if (keys_.empty()) row.push_back(excerpt(group.runs.front()->folder, max_value));
     row.push_back(fmt::format("{}", seeds_of(group)));
     row.push_back(data_of(group));
     for (const Metric metric : metrics_) row.push_back(cell(group, metric));

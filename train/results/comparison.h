@@ -22,7 +22,8 @@ struct RunResult {
   /// The data on which the metrics were measured: "test", "valid", or "valid, step 500"; empty if
   /// the run has no metrics yet.
   std::string where;
-  /// How `heed prune` or `heed quantize` has derived the weights: "quantised"; empty: trained.
+  /// How `heed prune` and `heed quantize` have derived the weights: "pruned, 12 heads, then
+  /// quantised"; empty: trained.
   std::string derived = {};
 };
 

@@ -89,6 +89,7 @@ class ClassifyTask final : public LabelTask {
       data.source_lines.push_back(split.source[i]);
       data.target_lines.push_back(split.target[i]);
     }
+    if (data.skipped_empty + data.skipped_long == 0) data.target_origins = split.target_origins;
     if (training) note_unknown(data, what);
     return data;
   }
@@ -111,8 +112,8 @@ class ClassifyTask final : public LabelTask {
                                 const Split& split) {
     if (data.target.length(i) == 1) return;
     throw Error(Exit::bad_input,
-                "{}: {} labels: each line of the target must be one label, without spaces; got "
-                "\"{}\"",
+                "{}: {} labels: each line of the target, or folder of a class, must be one label, "
+                "without spaces; got \"{}\"",
                 split.target_origins.of(i, what), data.target.length(i), shown(split.target[i]));
   }
 

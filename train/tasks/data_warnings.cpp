@@ -51,23 +51,35 @@ std::string unknown_word(const Lines& lines, const Tokenizer& tokenizer) {
   return "";
 }
 
+constexpr std::string_view text_advice =
+    "distinguish them: use a tokenizer that was learned from such text, or tokenizer.kind: byte";
+constexpr std::string_view label_advice =
+    "predict them: add samples with these labels to the training data, or remove them here";
+
 /// `key` names the lines, which `ids` encode.
 template <class Lines>
 void add_unknown(const std::string& key, const Lines& lines, const std::vector<std::int32_t>& ids,
-                 const Tokenizer& tokenizer, Warnings& warnings) {
+                 const Tokenizer& tokenizer, Warnings& warnings,
+                 std::string_view advice = text_advice) {
   const SpecialIds special = tokenizer.special_ids();
   constexpr double max_share = 0.01;  // tokenizers leave out rare characters and words
   const auto unknown = static_cast<double>(std::ranges::count(ids, special.unk)),
              all = static_cast<double>(std::ssize(ids) - std::ranges::count(ids, special.eos));
   if (unknown <= max_share * all) return;
   warnings.push_back(fmt::format(
-      "{}: the tokenizer does not know {:.1f} % of the tokens, such as \"{}\", so the model cannot "
-      "distinguish them: use a tokenizer that was learned from such text, or tokenizer.kind: byte",
-      key, 100 * unknown / all, excerpt(unknown_word(lines, tokenizer), 40)));
+      "{}: the tokenizer does not know {:.1f} % of the tokens, such as \"{}\", so the model cannot {}",
+      key, 100 * unknown / all, excerpt(unknown_word(lines, tokenizer), 40), advice));
 }
 
-void add_unknown(const std::string& split, const Split& lines, const Dataset& encoded,
-                 const Tokenizers& tokenizers, Warnings& warnings) {
+/// Whether a sample is labelled with words of a fixed set instead of text.
+bool has_labels(const Config& config) {
+  const Architecture architecture = info_of(config.task).architecture;
+  return architecture == Architecture::encoder ||
+         architecture == Architecture::encoder_of_sequences;
+}
+
+void add_unknown(const Config& config, const std::string& split, const Split& lines,
+                 const Dataset& encoded, const Tokenizers& tokenizers, Warnings& warnings) {
   if (!lines.text.empty())
     return add_unknown(split + ".text", text_lines(lines.text), encoded.stream, *tokenizers.target,
                        warnings);
@@ -75,7 +87,8 @@ void add_unknown(const std::string& split, const Split& lines, const Dataset& en
   add_unknown(split + (pairs ? ".source" : ".text"), lines.source, encoded.source.ids,
               *tokenizers.source, warnings);
   if (pairs)
-    add_unknown(split + ".target", lines.target, encoded.target.ids, *tokenizers.target, warnings);
+    add_unknown(split + ".target", lines.target, encoded.target.ids, *tokenizers.target, warnings,
+                has_labels(config) ? label_advice : text_advice);
 }
 
 /// Calls visit(line) for each line of a text, or for each pair, as one line.
@@ -109,16 +122,25 @@ void add_repeated(const std::string& name, const Split& train, const Split& judg
 }
 
 void add_single_label(const Config& config, const ExperimentData& data, Warnings& warnings) {
-  const Architecture architecture = info_of(config.task).architecture;
-  const std::vector<std::int32_t>& labels = data.train.target.ids;
-  const bool labelled =
-      architecture == Architecture::encoder || architecture == Architecture::encoder_of_sequences;
-  if (!labelled || labels.empty() ||
-      std::ranges::adjacent_find(labels, std::not_equal_to<>()) != labels.end())
-    return;
-  warnings.push_back(fmt::format(
-      "data.train: every label is \"{}\", so there is nothing to learn: give data with other labels",
-      excerpt(data.tokenizers.target->piece(labels.front()), 40)));
+  if (!has_labels(config)) return;
+  const auto one = [&](const Dataset& split) {
+    const std::vector<std::int32_t>& labels = split.target.ids;
+    return !labels.empty() &&
+           std::ranges::adjacent_find(labels, std::not_equal_to<>()) == labels.end();
+  };
+  const auto warn = [&](const std::string& key, const Dataset& split, std::string_view advice) {
+    warnings.push_back(
+        fmt::format("{}: every label is \"{}\", so {}", key,
+                    excerpt(data.tokenizers.target->piece(split.target.ids.front()), 40), advice));
+  };
+  if (one(data.train))
+    return warn("data.train", data.train, "there is nothing to learn: give data with other labels");
+  for (const auto& [key, split] :
+       {std::pair("data.valid", &data.valid), std::pair("data.test", &data.test)})
+    if (split->size() > 1 && one(*split))
+      warn(
+          key, *split,
+          "its metrics say nothing about the others: shuffle the data if they are sorted by label");
 }
 
 void add_long_targets(const Config& config, const std::string& split, const Dataset& encoded,
@@ -143,9 +165,9 @@ std::vector<std::string> data_warnings(const Config& config, const Corpus& corpu
   Warnings warnings;
   add_missing_parts(config, corpus.train, data.train, warnings);
   add_single_label(config, data, warnings);
-  add_unknown("data.train", corpus.train, data.train, data.tokenizers, warnings);
-  add_unknown("data.valid", corpus.valid, data.valid, data.tokenizers, warnings);
-  add_unknown("data.test", corpus.test, data.test, data.tokenizers, warnings);
+  add_unknown(config, "data.train", corpus.train, data.train, data.tokenizers, warnings);
+  add_unknown(config, "data.valid", corpus.valid, data.valid, data.tokenizers, warnings);
+  add_unknown(config, "data.test", corpus.test, data.test, data.tokenizers, warnings);
   add_long_targets(config, "data.valid", data.valid, warnings);
   add_long_targets(config, "data.test", data.test, warnings);
   if (config.data.synthetic.name != SyntheticKind::none)

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "autograd/base/error.h"
+#include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
@@ -189,9 +191,19 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
 void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
   const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
   if (unknown == 0) return;
+  const auto& offsets = data.target.offsets;
+  const auto first = std::ranges::find(data.target.ids, Tokenizer::unk) - data.target.ids.begin();
+  const auto sample = std::ranges::upper_bound(offsets, first) - offsets.begin() - 1;
+  std::string example;
+  if (!data.target_lines.empty()) {
+    std::istringstream labels(data.target_lines[sample]);
+    for (auto i = offsets[sample]; i <= first; ++i) labels >> example;
+    example = fmt::format(", such as \"{}\" ({})", excerpt(example, 40),
+                          data.target_origins.of(sample, what));
+  }
   print_note(fmt::format(
-      "{}: the vocabulary lacks {} of {} labels, which the model therefore cannot predict", what,
-      unknown, data.target.ids.size()));
+      "{}: the vocabulary lacks {} of {} labels{}, which the model therefore cannot predict", what,
+      unknown, data.target.ids.size(), example));
 }
 
 HEED_END

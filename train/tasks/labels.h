@@ -29,7 +29,8 @@ class LabelTask : public Task {
   /// Throws Error(bad_input), naming `what` and the line, if a line has more than line_limit()
   /// rows.
   void check_longest(const Dataset& data, const std::string& what) const;
-  /// Prints a note if the vocabulary lacks labels of the dataset.
+  /// Prints a note if the vocabulary lacks labels of the dataset, with the first of them and its line
+  /// if the dataset contains the lines.
   static void note_unknown(const Dataset& data, const std::string& what);
   /// Whether a sample has one label instead of one for each row.
   bool of_sequences() const { return info().architecture == Architecture::encoder_of_sequences; }

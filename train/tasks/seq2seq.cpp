@@ -207,7 +207,8 @@ class Seq2SeqTask : public Task {
     const auto add = [&](const std::string& name, const TextScore& score) {
       for (const auto& [metric, value] : score.values) e.set(metric, value);
       e.notes[name + "_signature"] = score.signature;
-      e.details.insert(e.details.end(), score.details.begin(), score.details.end());
+      if (judges_texts(config_.train.best))
+        e.details.insert(e.details.end(), score.details.begin(), score.details.end());
     };
     const ScoredLines lines{e.outputs, targets,
                             pretokenised ? BleuTokenizer::none : config_.decode.bleu};

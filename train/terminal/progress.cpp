@@ -55,8 +55,9 @@ std::vector<ShownField> values_of(const ProgressState& state, const std::string&
   if (state.loss) fields.push_back({fmt::format("{} {:.4f}", state.loss_name, *state.loss), 1});
   if (!sparkline.empty()) fields.push_back({sparkline, 7});
   if (state.tokens_per_second)
-    fields.push_back(
-        {fmt::format("{} {}", format_quantity(*state.tokens_per_second), state.rate), 5});
+    fields.push_back({fmt::format("{} {}/s", format_quantity(*state.tokens_per_second),
+                                  state.unit == "tokens" ? "tok" : state.unit),
+                      5});
   if (state.learning_rate) fields.push_back({fmt::format("lr {:.2e}", *state.learning_rate), 6});
   if (state.seconds_left) fields.push_back({"ETA " + format_duration(*state.seconds_left), 2});
   return fields;

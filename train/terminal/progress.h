@@ -37,7 +37,7 @@ struct ProgressState {
   std::optional<double> tokens_per_second{};
   std::optional<double> seconds_left{};  ///< nullopt: ProgressBar estimates it if `total` is known
   std::span<const double> curve{};       ///< values of the sparkline; set by ProgressBar
-  std::string_view rate = "tok/s";       ///< unit of tokens_per_second
+  std::string_view unit = "tokens";      ///< what tokens_per_second counts (predictions_of)
   std::string_view loss_name = "loss";
 };
 

@@ -163,7 +163,8 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   put(folder / "valid.tgt", labels);
   HEED_CHECK_ERROR(Exit::bad_input,
                    (folder / "valid.tgt").string() +
-                       ":2: 2 labels: each line of the target must be one label, without spaces; "
+                       ":2: 2 labels: each line of the target, or folder of a class, must be one "
+                       "label, without spaces; "
                        "got \"no maybe\"",
                    load_data(c));
 }

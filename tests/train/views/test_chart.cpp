@@ -1,4 +1,6 @@
 // Charts: scales, ticks and the reduction of lines.
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -179,6 +181,30 @@ BOOST_AUTO_TEST_CASE(legend_has_the_colours_of_the_lines_and_bars) {
         "<path class=\"bar s5\" d=\"M4 -5h10v10h-10z\"/><text x=\"22\" y=\"3.5\">a bar<"})
     BOOST_TEST(body.find(entry) != std::string::npos, entry);
   BOOST_TEST(count(body, "M0 0h18") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(long_name_takes_several_lines_of_the_legend) {
+  Chart chart = with({{0, 0}, {10, 10}});
+  const double before = drawn(chart).height;
+  std::string name = "first";
+  for (int i = 0; i < 20; ++i) name += fmt::format(", key{} {}", i, i);
+  chart.lines.push_back({name + " last", 1, false, {{0, 1}, {10, 2}}});
+  chart.lines.push_back({"short", 2, false, {{0, 1}, {10, 3}}});
+  const Drawing drawing = drawn(chart);
+  const std::string& body = drawing.body;
+  std::string all;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = body.find("<text x=\"22\"", at)) != std::string::npos; ++lines) {
+    const std::size_t begin = body.find('>', at) + 1, end = body.find('<', begin);
+    const std::string line = body.substr(begin, end - begin);
+    BOOST_TEST(22 + label_length(line) < drawing.width - 56, line);
+    all += line + " ";
+    at = end;
+  }
+  BOOST_TEST(all == "a &amp; b " + name + " last short ");
+  BOOST_TEST(lines > 4u);
+  // The names stand below each other, the short one in a row of its own.
+  BOOST_TEST(drawing.height == before + 15 * static_cast<double>(lines - 1));
 }
 
 BOOST_AUTO_TEST_CASE(dots_are_at_their_points) {

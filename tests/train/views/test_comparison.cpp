@@ -276,6 +276,30 @@ BOOST_AUTO_TEST_CASE(derived_run_has_its_last_evaluation_on_a_split_and_a_row_of
                    read_result(pruned));
 }
 
+// Otherwise, they would count as two runs of one setting.
+BOOST_AUTO_TEST_CASE(copies_that_were_derived_in_other_ways_have_rows_of_their_own) {
+  Runs runs;
+  std::vector<RunResult> results{read_result(runs.add("seed: 1\n", 0.5))};
+  for (const char* record :
+       {R"({"kind":"quantised"})", R"({"kind":"pruned","removed_heads":3})",
+        R"({"kind":"quantised","earlier":[{"kind":"pruned","removed_heads":3}]})",
+        R"({"kind":"pruned","zero_weights":9,"earlier":[{"kind":"pruned","removed_heads":3}]})"}) {
+    const std::string copy = runs.add("seed: 1\n", 0.5);
+    put(copy + "/metrics.jsonl", std::string(record) + "\n");
+    put(copy + "/evaluations.jsonl",
+        R"({"split":"test","settings":"","lines":"","exact_match":0.5})"
+        "\n");
+    results.push_back(read_result(copy));
+  }
+  std::vector<std::string> names;
+  const Comparison comparison(results);
+  for (const RunGroup& group : comparison.groups()) names.push_back(group.values.front());
+  const std::vector<std::string> expected{"trained", "quantised", "pruned, 3 heads",
+                                          "pruned, 3 heads, then quantised",
+                                          "pruned, 3 heads, then pruned, 9 zero weights"};
+  BOOST_TEST(names == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(run_without_test_metrics_has_the_metrics_of_its_last_validation) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);

@@ -69,21 +69,22 @@ BOOST_AUTO_TEST_CASE(length_of_a_label_is_an_upper_bound_of_its_width) {
        {std::pair("<s>", 21.97), {"WWWW", 39.56}, {"@", 10.0}, {"世界", 20.0}, {"🙂", 12.4}})
     BOOST_TEST(label_length(text) >= width, text);
   BOOST_TEST(label_length("iiii") < 20);  // less than for wide letters
-  const std::vector<std::string> labels{"a", std::string(50, 'W'), "b"};
-  BOOST_TEST(label_length(labels) == label_length(std::string(40, 'W') + "…"));
+  const std::vector<std::string> labels{"a", std::string(70, 'W'), "b"};
+  BOOST_TEST(label_length(labels) == label_length(std::string(60, 'W') + "…"));
 }
 
 BOOST_AUTO_TEST_CASE(labelled_map_has_labels_tooltips_axes_and_a_scale) {
-  const std::vector<std::string> rows{"<s>",
-                                      "decoder.layers.10.multihead_attn, a name that does not fit"},
+  const std::vector<std::string> rows{
+      "<s>", "decoder.layers.10.multihead_attn, a name of seventy characters, the rest"},
       columns{"x", "&"};
   const Drawing map = labelled_map({2, 2, {1, 0, 0.08F, 1.96F}, 2.5F}, rows, columns,
                                    {"the <rows>", "the columns", "weight"});
   BOOST_TEST(map.width > 28);
   BOOST_TEST(map.height > 28);
   BOOST_TEST(map.body.find("&lt;s&gt;</text>") != std::string::npos);
-  BOOST_TEST(map.body.find("decoder.layers.10.multihead_attn, a name…</text>") !=
-             std::string::npos);
+  BOOST_TEST(
+      map.body.find("decoder.layers.10.multihead_attn, a name of seventy characte…</text>") !=
+      std::string::npos);
   BOOST_TEST(map.body.find("<title>&lt;s&gt; → x: 1.000</title>") != std::string::npos);
   BOOST_TEST(map.body.find("→ &amp;: 1.960</title>") != std::string::npos);
   BOOST_TEST(map.body.find("0.080") == std::string::npos);  // too small for a tooltip

@@ -1,4 +1,5 @@
 // `heed plot`: every drawing contains values, and known values are drawn correctly.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
@@ -68,6 +69,19 @@ BOOST_AUTO_TEST_CASE(causal_mask_is_drawn_as_a_triangle) {
   // The second drawing shows causal full attention: rows of 1, 2, 3 and 4 keys.
   for (const char* row : {"M0 0h47.5v", "M0 47.5h95v", "M0 95h142.5v", "M0 142.5h190v"})
     BOOST_TEST(contains(all[1].body, row), row);
+}
+
+BOOST_AUTO_TEST_CASE(masks_have_the_sizes_of_the_config) {
+  const auto has = [](const std::string& attention, const std::string& title) {
+    return std::ranges::any_of(
+        plots_of("masks", config_of("model: {attention: {" + attention + "}}\n"), 64),
+        [&](const Drawing& d) { return contains(d.body, title); });
+  };
+  BOOST_TEST(has("pattern: window, window: 40", ">window of 40<"));
+  BOOST_TEST(has("pattern: bigbird, block: 8", ">bigbird, blocks of 8<"));
+  // The defaults would fill the drawing.
+  BOOST_TEST(has("pattern: full", ">window of 16<"));
+  BOOST_TEST(has("pattern: full", ">bigbird, blocks of 4<"));
 }
 
 BOOST_AUTO_TEST_CASE(schedule_plot_shows_the_schedule_of_the_config) {

@@ -213,6 +213,27 @@ BOOST_AUTO_TEST_CASE(speed_that_is_unknown_is_not_shown) {
       contains(page_of({run, other}), "50 target tokens/s"));  // that of the run with records
 }
 
+BOOST_AUTO_TEST_CASE(rates_count_what_the_task_predicts) {
+  for (const auto& [task, unit] : {std::pair("tag", "labels"), {"classify", "samples"}}) {
+    const TempFolder folder;
+    const RunFolder run{folder / "run"};
+    std::filesystem::create_directories(run.path);
+    put(run.config(), fmt::format("task: {}\ndata: {{train: {{source: a, target: b}}}}\n"
+                                  "tokenizer: {{kind: word}}\n",
+                                  task));
+    put(run.metrics(),
+        "{\"kind\":\"train\",\"step\":5,\"loss\":3,\"nll\":3,\"seconds\":2,\"target_tokens\":80,"
+        "\"tokens_per_s\":40}\n{\"kind\":\"train\",\"step\":9,\"loss\":3,\"nll\":3,\"seconds\":4,"
+        "\"target_tokens\":160,\"tokens_per_s\":40}\n");
+    const std::string page = page_of({run.path.string()});
+    for (const char* text : {"40 {}/s", "<th>{}/s</th>", ">{} per second<"}) {
+      const std::string expected = fmt::format(fmt::runtime(text), unit);
+      BOOST_TEST(contains(page, expected), expected);
+    }
+    BOOST_TEST(!contains(page, "target tokens/s"));
+  }
+}
+
 // Of four "2", one is taken for "<b>"; of four "<b>", three for "2".
 BOOST_AUTO_TEST_CASE(labels_of_a_tagger_have_a_table_and_a_matrix) {
   const TempFolder folder;

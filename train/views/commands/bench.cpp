@@ -295,8 +295,8 @@ int bench_command(const BenchCommand& options) {
   }
   print_text(fmt::format("{}: {} parameters, number of measured steps: {}\n", config.name,
                          m.parameters, m.steps.size()));
-  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} per second\n", 1e3 * step,
-             tokens / step);
+  fmt::print("  step        {:10.2f} ms (median)\n  {:<12}{:10.0f} per second\n", 1e3 * step,
+             predictions_of(info_of(config.task).architecture), tokens / step);
   fmt::print("  model       {:10.4g} GFLOP per step, {:.1f} GFLOP/s\n", model_gflop,
              model_gflop / step);
   fmt::print(

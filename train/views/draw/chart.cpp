@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "autograd/io/message_text.h"
 
@@ -260,25 +261,47 @@ std::string dots_of(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// The legend below the plot. Sets `height` to the height of the legend.
+/// The words of a text in lines up to this length; a word of more than 64 characters is cut.
+std::vector<std::string> in_lines(const std::string& text, double longest) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    word = excerpt(word, 64);
+    if (lines.empty() || label_length(lines.back() + " " + word) > longest)
+      lines.push_back(std::move(word));
+    else
+      lines.back() += " " + word;
+  }
+  return lines;
+}
+
+/// The legend below the plot, in which long names take several lines. Sets `height` to its height.
 std::string legend_of(const Chart& chart, double& height) {
-  constexpr std::size_t max_characters = 64;
+  constexpr std::size_t max_characters = 256;
   constexpr double row = 15, sample = 18, space = 12;
   std::string body;
   double x = 0, y = plot_height + below;
+  const auto next_row = [&] {
+    x = 0;
+    y += row;
+  };
   const auto add = [&](int colour, bool faint, bool as_line, const std::string& name) {
-    const std::string text = excerpt(name, max_characters);
-    const double length = sample + 4 + label_length(text) + space;
-    if (x > 0 && x + length > plot_width + right) {
-      x = 0;
-      y += row;
-    }
-    body +=
-        svg("<g transform=\"translate({} {})\"><path class=\"{} {}{}\" d=\"{}\"/>"
-            "<text x=\"{}\" y=\"3.5\">{}</text></g>\n",
-            x, y, as_line ? "line" : "bar", colour_class(colour, as_line), faint ? " faint" : "",
-            as_line ? "M0 0h18" : "M4 -5h10v10h-10z", sample + 4, xml_text(text));
+    const std::vector<std::string> lines =
+        in_lines(excerpt(name, max_characters), plot_width + right - sample - 4);
+    double length = sample + 4 + space;
+    for (const std::string& line : lines)
+      length = std::max(length, sample + 4 + label_length(line) + space);
+    if (x > 0 && (lines.size() > 1 || x + length > plot_width + right)) next_row();
+    body += svg("<g transform=\"translate({} {})\"><path class=\"{} {}{}\" d=\"{}\"/>", x, y,
+                as_line ? "line" : "bar", colour_class(colour, as_line), faint ? " faint" : "",
+                as_line ? "M0 0h18" : "M4 -5h10v10h-10z");
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      body += svg("<text x=\"{}\" y=\"{}\">{}</text>", sample + 4,
+                  3.5 + row * static_cast<double>(i), xml_text(lines[i]));
+    body += "</g>\n";
     x += length;
+    if (lines.size() > 1) y += row * static_cast<double>(lines.size() - 1);
+    if (lines.size() > 1) x = plot_width + right;  // the next name begins a row
   };
   for (const Line& line : chart.lines)
     if (!line.name.empty()) add(line.colour, line.faint, true, line.name);

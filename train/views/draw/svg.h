@@ -33,7 +33,7 @@ std::string svg(fmt::format_string<decltype(svg_argument(std::declval<const Args
 double label_length(std::string_view text);
 /// Maximum number of characters of the labels of rows, columns and nodes; longer labels are cut
 /// (excerpt).
-inline constexpr std::size_t max_label = 40;
+inline constexpr std::size_t max_label = 60;
 /// The length of the longest of these labels.
 double label_length(std::span<const std::string> labels);
 

@@ -207,10 +207,13 @@ HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
 
 std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
   std::vector<Drawing> all;
-  // The config's sizes, limited to a quarter (window) and a sixteenth (block) of the length.
+  // The defaults are larger than most drawings, so they are limited; a size that the config sets is
+  // drawn as it is.
   AttentionChoice choice = config.model->attention;
-  choice.window = std::min(choice.window, length / 4);
-  choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));
+  const AttentionChoice usual;
+  if (choice.window == usual.window) choice.window = std::min(usual.window, length / 4);
+  if (choice.block == usual.block)
+    choice.block = std::min(usual.block, std::max<std::int64_t>(length / 16, 1));
   for (std::size_t i = 0; i < pattern_table.size(); ++i) {
     const PatternInfo& pattern = pattern_table[i];
     if (i > 0 && pattern.make == nullptr) continue;  // its mask is that of the first pattern

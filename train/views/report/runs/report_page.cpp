@@ -227,11 +227,18 @@ class Report {
     }
     parts.push_back(seconds < 60 ? fmt::format("{:.1f} seconds", seconds)
                                  : fmt::format("{:.1f} minutes", seconds / 60));
-    if (known > 0) parts.push_back(fmt::format("{:.0f} target tokens/s", speed / known));
+    if (known > 0) parts.push_back(fmt::format("{:.0f} {}/s", speed / known, unit()));
     const std::string name = comparison_.groups().size() > 1
                                  ? fmt::format("<b>{}</b>: ", cell_text(comparison_.label(group)))
                                  : "";
     return fmt::format("<p class=\"verdict\">{}{}</p>\n", name, fmt::join(parts, " · "));
+  }
+
+  /// What the rates count.
+  std::string unit() const {
+    const std::string_view predictions =
+        predictions_of(info_of(results_.front().config.task).architecture);
+    return predictions == "tokens" ? "target tokens" : std::string(predictions);
   }
 
   std::string verdict_lines() const {
@@ -258,14 +265,14 @@ class Report {
         std::ranges::any_of(scores_, [](const auto& scores) { return !scores.empty(); });
     if (intervals)
       head.push_back(fmt::format("95 % interval of {}", info_of(reported_metric()).label));
-    head.insert(head.end(), {"minutes", "target tokens/s"});
+    head.insert(head.end(), {"minutes", unit() + "/s"});
     Rows rows{head};
     for (std::size_t i = 0; i < histories_.size(); ++i) {
       const History& h = histories_[i];
       std::vector<std::string> row{xml_text(h.result.folder),
                                    fmt::format("{}", h.result.config.seed)};
       for (const std::string& key : comparison_.keys())
-        row.push_back(xml_text(excerpt(setting(h.result, key), 40)));
+        row.push_back(xml_text(excerpt(setting(h.result, key), 60)));
       row.push_back(xml_text(h.result.where));
       row.push_back(fmt::format("{}", h.step));
       for (const Metric metric : comparison_.metrics()) {
@@ -401,7 +408,7 @@ class Report {
     std::vector<Chart> further{chart_of("learning rate", {"train.lr"}),
                                chart_of("norm of the gradient", {"train.gradient_norm"}),
                                layer_norms(),
-                               chart_of("target tokens per second", {"train.tokens_per_s"})};
+                               chart_of(unit() + " per second", {"train.tokens_per_s"})};
     further[1].log_y = true;
     std::vector<Drawing> all = main_charts();
     std::ranges::move(drawn_if_any(further), std::back_inserter(all));
