@@ -250,6 +250,7 @@ def provenance(record, found):
     unknown = [k for k in ("commands", *MEASURED) if measured[k] is None and k != "conditions"] + [kind] * (not repeats)
     unknown = [{"commands": "command", "kernel": "BLAS kernel"}.get(k, k) for k in unknown]
     line = re.sub(r"\b([0-9a-f]{10})[0-9a-f]{30}\b", r"\1", "Measured: " + "; ".join(filter(None, facts)) + ".")
+    line = line.replace("; 1 cores;", "; 1 core;")
     for number, row in enumerate(found["rows"], 1):
         if changed := found.get("exceptions", {}).get(label(found)(row)):
             line += f" Row {number}: " + "; ".join(MEASURED[k].format(v) for k, v in changed.items()) + "."

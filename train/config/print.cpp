@@ -54,7 +54,7 @@ std::string write(const Config& config, const Before& before, const Includes& in
                               : includes(*field) ? " " + field->print(config)
                                                  : "";
     if (value.empty()) continue;
-    out += before(key) + margin + name + ":" + (field ? value + "\n" : "\n" + value);
+    out += fmt::format("{}{}{}:{}", before(key), margin, name, field ? value + "\n" : "\n" + value);
   }
   return out;
 }

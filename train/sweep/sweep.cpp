@@ -20,6 +20,7 @@
 #include "autograd/base/team.h"
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
+#include "autograd/io/message_text.h"
 #include "train/config/fields.h"
 #include "train/config/trusted_plugins.h"
 #include "train/fetch/subprocess.h"
