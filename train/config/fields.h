@@ -84,7 +84,7 @@ const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);
 
-/// The keys to which a value can be given whose last part is `name`: sections with a shorthand, then
+/// The keys that accept a value and whose last part is `name`: first sections with a shorthand, then
 /// fields.
 std::vector<std::string> keys_named(std::string_view name);
 

@@ -69,6 +69,7 @@ constexpr const MetricInfo& info_of(Metric metric) {
   METRIC(chrf)                    \
   METRIC(rouge)
 
+/// Whether a metric compares lines of text (HEED_TEXT_METRICS).
 constexpr bool compares_texts(Metric metric) {
   const std::string_view name = info_of(metric).name;
 #define HEED_STARTS_WITH(text_metric) name.starts_with(#text_metric) ||

@@ -102,8 +102,8 @@ std::string minutes_of(const RunGroup& group) {
   return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
 }
 
-/// "quantised", "pruned, 12 heads", "pruned, 12 heads, then quantised": from the record of a derived
-/// run, which contains those of the runs between it and the trained one.
+/// Describes how a run was derived from a trained one: "quantised", "pruned, 12 heads, then quantised".
+/// The record of the run includes the records of earlier derivations.
 std::string derivation(const nlohmann::json& record) {
   std::string text;
   for (const nlohmann::json& earlier : record.value("earlier", nlohmann::json::array()))

@@ -29,8 +29,8 @@ class LabelTask : public Task {
   /// Throws Error(bad_input), naming `what` and the line, if a line has more than line_limit()
   /// rows.
   void check_longest(const Dataset& data, const std::string& what) const;
-  /// Prints a note if the vocabulary lacks labels of the dataset, with the first of them and its line
-  /// if the dataset contains the lines.
+  /// Prints a note if the vocabulary lacks labels of the dataset. If the dataset keeps its lines, the
+  /// note names the first such label and its line.
   static void note_unknown(const Dataset& data, const std::string& what);
   /// Whether a sample has one label instead of one for each row.
   bool of_sequences() const { return info().architecture == Architecture::encoder_of_sequences; }

@@ -207,8 +207,8 @@ HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
 
 std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
   std::vector<Drawing> all;
-  // The defaults are larger than most drawings, so they are limited; a size that the config sets is
-  // drawn as it is.
+  // The default sizes exceed most drawings, so they are limited. Sizes set by the config are drawn
+  // unchanged.
   AttentionChoice choice = config.model->attention;
   const AttentionChoice usual;
   if (choice.window == usual.window) choice.window = std::min(usual.window, length / 4);
