@@ -47,7 +47,7 @@ def fair(kinds, winner, statuses):
 
 def races(check, ground):
     """Runs rounds of 2 to 8 processes for each mixture of commands."""
-    rounds = 300 if ground.long else 20
+    rounds = 300 if ground.long else 8
     begun = ground.folder("begun")
     process = ground.start(*command(ground.config("synthetic"), "train", begun))
     if not wait_for_step(process, begun, 20):
