@@ -5,13 +5,14 @@ import json
 import os
 import pathlib
 
-import ctranslate2
-import tokenizers
-
-from clients.huggingface import heed
-
-# On processors without VNNI, the int8 products of oneDNN saturate; those of MKL do not.
+# On processors without VNNI, the int8 products of oneDNN saturate; those of MKL do not. The library reads this when it loads.
 os.environ["CT2_USE_MKL"] = "1"
+
+import ctranslate2  # noqa: E402
+import tokenizers  # noqa: E402
+
+from clients.huggingface import heed  # noqa: E402
+
 VERSIONS = f"ctranslate2 {ctranslate2.__version__} tokenizers {tokenizers.__version__}"
 LIMIT = 2e-5
 LIMITS = {"decoder int8": 5e-2, "encoder-decoder int8": 5e-2}
