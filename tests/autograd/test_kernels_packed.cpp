@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(threads_of_a_team_share_a_product_without_changing_its_bits
   team.interrupt_when([&] { return ++jobs < 0; });  // counts the jobs and interrupts none
   for (const PackedType type : {PackedType::real, PackedType::bf16, PackedType::int8}) {
     if (type == PackedType::int8 && sizeof(real) == 8) continue;  // the scalar reference
-    // int8 shares each block of rows; the first block of 300 is large enough for two threads on
-    // every processor, 132 rows with AVX2.
+    // Threads share an int8 product block by block. The first block of 300 rows (132 rows with
+    // AVX2) is large enough for two threads on every processor.
     for (const Sizes& s : std::vector<Sizes>{{1, 701, 800}, {30, 97, 1000}, {300, 70, 90}}) {
       const Array a = matrix(s.m, s.k, 1), b = matrix(s.n, s.k, 2);
       PackedWeights weights(type);

@@ -204,8 +204,8 @@ def check_own_test(course):
 
 
 def compiler_with_header(folder):
-    """Makes a compiler that has already read check.h, which takes half of the time of compiling an exercise. Returns its
-    path; None if c++ is not GCC."""
+    """Precompiles check.h, because reading it takes half the time of compiling an exercise, and writes a compiler that
+    uses it. Returns the path of this compiler; None if the compiler is not GCC."""
     compiler = os.environ.get("CXX") or "c++"
     version = subprocess.run([compiler, "--version"], text=True, capture_output=True, check=False).stdout
     if "Free Software Foundation" not in version:

@@ -78,8 +78,8 @@ std::string write_effective_yaml(const Config& config);
 /// booleans, strings, or lists of these.
 nlohmann::json config_json(const Config& config);
 
-/// Returns a warning if the warmup takes more than half of the run's steps, else an empty string.
-/// `steps` is 0 if the number of steps is unknown.
+/// Returns a warning if the warmup takes more than half of the run's steps, otherwise an empty string.
+/// `steps`: 0 if unknown.
 std::string long_warmup(std::int64_t warmup, std::int64_t steps);
 
 /// The reference page: a runnable config with every key, its meaning, its choices and its default.

@@ -84,8 +84,8 @@ const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);
 
-/// The keys that accept a value and whose last part is `name`: first sections with a shorthand, then
-/// fields.
+/// The keys that accept a value and whose last part is `name`: sections with a shorthand, followed
+/// by fields.
 std::vector<std::string> keys_named(std::string_view name);
 
 /// The names of the fields and sections directly in `section` ("": the top level).

@@ -62,7 +62,7 @@ std::string write(const Config& config, const Before& before, const Includes& in
 std::string without_comment(const std::string&) { return ""; }
 bool any(const Field&) { return true; }
 
-/// A key, or the prefix of several, that is of no interest while `key` has its default.
+/// A key, or the prefix of several keys, without effect while `key` has its default.
 struct Switch {
   std::string_view keys, key;
 };

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(masks_have_the_sizes_of_the_config) {
   };
   BOOST_TEST(has("pattern: window, window: 40", ">window of 40<"));
   BOOST_TEST(has("pattern: bigbird, block: 8", ">bigbird, blocks of 8<"));
-  // The default sizes are limited, because they would fill the drawing.
+  // The default sizes are limited because they would fill the drawing.
   BOOST_TEST(has("pattern: full", ">window of 16<"));
   BOOST_TEST(has("pattern: full", ">bigbird, blocks of 4<"));
 }

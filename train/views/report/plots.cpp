@@ -207,8 +207,8 @@ HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
 
 std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
   std::vector<Drawing> all;
-  // The default sizes exceed most drawings, so they are limited. Sizes set by the config are drawn
-  // unchanged.
+  // Default sizes are limited because they exceed most drawings. Sizes from the config are drawn as
+  // they are.
   AttentionChoice choice = config.model->attention;
   const AttentionChoice usual;
   if (choice.window == usual.window) choice.window = std::min(usual.window, length / 4);
